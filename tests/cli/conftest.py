@@ -1,4 +1,4 @@
-"""A user's folder, which the tests of several commands begin with."""
+"""A user's folder for the tests of several commands."""
 
 import shutil
 from collections.abc import Iterator
@@ -17,25 +17,25 @@ from contstim.words.vocabulary import Vocabulary
 
 @pytest.fixture(scope="module", autouse=True)
 def brief_searches() -> Iterator[None]:
-    """Searches between n-gram models that end after one new start that gains nothing, not six.
+    """End searches between n-gram models after one restart without gain, not six.
 
-    No test of a command is about how good a sentence is found.
+    These tests do not check how good the sentences are.
     """
-    brief = (Oscillation(patience=1), SINGLE)
+    strategies = (Oscillation(patience=1), SINGLE)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(RECIPES, "default", replace(DEFAULT, with_cheap_words=brief))
+        patch.setitem(RECIPES, "default", replace(DEFAULT, with_cheap_words=strategies))
         yield
 
 
 @pytest.fixture
-def unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures of an evaluation are not saved, which takes seconds: for tests of its tables."""
+def unsaved_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not save the figures of an evaluation, which takes seconds."""
     monkeypatch.setattr("contstim.evaluation.folder.save", lambda *_: b"")
 
 
 @pytest.fixture
-def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures of designs are empty files: for tests of their tables."""
+def empty_design_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write empty files instead of the figures of designs."""
     monkeypatch.setattr("contstim.steps.design.write_figure", lambda _make, path: path.touch())
 
 
@@ -47,12 +47,12 @@ def folder(
     unseen: list[Sentence],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Path:
-    """Where commands run: `1.arpa`, `2.arpa` and `3.arpa`, `vocab.txt` and `natural.txt`."""
-    words = Vocabulary.from_sentences(english, min_count=5)
-    words.save(tmp_path / "vocab.txt")
-    # "There is …" has no other admissible words under n-grams: such searches find nothing
-    usual = [s for s in unseen if not words.missing_words(s) and s.words[0] != "There"]
-    (tmp_path / "natural.txt").write_text("".join(f"{s.text}\n" for s in usual[:20]))
+    """The working folder: `1.arpa`, `2.arpa`, `3.arpa`, `vocab.txt` and `natural.txt`."""
+    vocabulary = Vocabulary.from_sentences(english, min_count=5)
+    vocabulary.save(tmp_path / "vocab.txt")
+    # In "There is …", n-grams admit no other words: such searches find nothing
+    sentences = [s for s in unseen if not vocabulary.missing_words(s) and s.words[0] != "There"]
+    (tmp_path / "natural.txt").write_text("".join(f"{s.text}\n" for s in sentences[:20]))
     for n in (1, 2, 3):
         shutil.copy(trained / f"{n}gram.arpa", tmp_path / f"{n}.arpa")
         shutil.copy(counts_path(trained / f"{n}gram.arpa"), counts_path(tmp_path / f"{n}.arpa"))

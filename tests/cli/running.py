@@ -1,8 +1,8 @@
-"""Commands as a user gives them, run by the program's entry point in this process.
+"""Run commands as a user types them, by the program's entry point in this process.
 
-Another process for each would take most of the time of the tests, to load the same libraries again.
-What only a process of its own shows (signals, closed pipes, encodings) is in `test_output`, and
-the first study of the README runs as typed in `test_readme`.
+A process for each command would spend most of the time on loading the same libraries. Behaviour
+that needs a separate process (signals, closed pipes, encodings) is tested in `test_output`;
+`test_readme` runs the first study of the README as typed.
 """
 
 import io
@@ -24,14 +24,14 @@ from contstim.cli.program import app
 def run(
     folder: Path, command: str, *options: str, status: int | None = None
 ) -> CompletedProcess[str]:
-    """Run `contstim` in a folder, on a terminal of 200 columns; spaces separate a command's words.
+    """Run `contstim` in a folder, with 200 columns; spaces separate the words of a command.
 
-    If `status` is given, the command must end with it.
+    If `status` is given, the command must exit with it.
     """
     arguments = [*command.split(), *options]
     out, err = io.StringIO(), io.StringIO()
-    # As in a terminal: a shell's background jobs ignore it. The program's own lasts until it ends
-    interrupted = signal.signal(signal.SIGINT, signal.default_int_handler)
+    # As in a terminal: a shell's background jobs ignore SIGINT. The program changes the handler
+    previous_handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     code = 0
     with (
         chdir(folder),
@@ -41,28 +41,28 @@ def run(
         redirect_stdout(out),
         redirect_stderr(err),
     ):
-        # in the tests warnings are errors; users read those that Python shows by default
+        # Warnings are errors in tests; users see the warnings that Python shows by default
         warnings.simplefilter("default")
         for category in (DeprecationWarning, PendingDeprecationWarning, ResourceWarning):
             warnings.simplefilter("ignore", category)
         try:
             main()
-        except SystemExit as ended:
-            code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        except SystemExit as exit_:
+            code = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
         finally:
-            signal.signal(signal.SIGINT, interrupted)
+            signal.signal(signal.SIGINT, previous_handler)
     assert status in (None, code), f"status {code}\n{out.getvalue()}{err.getvalue()}"
     return CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
 
 def invoke(command: str, *options: object) -> Result:
-    """Run `contstim` in this folder by Typer's runner; an error is raised as it is."""
-    done = CliRunner().invoke(app, [*command.split(), *map(str, options)])
-    if done.exception is not None and done.exit_code != 3:  # some searches found nothing
-        raise done.exception
-    return done
+    """Run `contstim` in the current folder with Typer's runner and raise its exception."""
+    result = CliRunner().invoke(app, [*command.split(), *map(str, options)])
+    if result.exception is not None and result.exit_code != 3:  # 3: some searches found nothing
+        raise result.exception
+    return result
 
 
 def succeed(folder: Path, command: str, *options: str) -> str:
-    """Return what a command prints, which must end with status 0."""
+    """Return the output of a command, which must exit with status 0."""
     return run(folder, command, *options, status=0).stdout

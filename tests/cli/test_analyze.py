@@ -27,33 +27,35 @@ OPTIONS = "--out results --contrasts contrasts.csv --pair a c".split()
 
 
 @pytest.fixture(scope="module")
-def made() -> Experiment:
+def experiment() -> Experiment:
     return simulate(groups=(30,), conditions=CONDITIONS, each=4)
 
 
-def write(folder: Path, made: Experiment) -> None:
-    write_table(folder / "trials.csv", trial_columns(made.trials))
-    write_responses(folder / "responses.csv", made.responses)
-    made.scores.write(folder / "scores.csv")
+def write_inputs(folder: Path, experiment: Experiment) -> None:
+    write_table(folder / "trials.csv", trial_columns(experiment.trials))
+    write_responses(folder / "responses.csv", experiment.responses)
+    experiment.scores.write(folder / "scores.csv")
 
 
 @pytest.fixture(scope="module")
-def of_people(
-    tmp_path_factory: pytest.TempPathFactory, made: Experiment
+def analysis(
+    tmp_path_factory: pytest.TempPathFactory, experiment: Experiment
 ) -> tuple[Path, CompletedProcess[str]]:
-    """The folder of an analysis of thirty people, and what it said."""
+    """The results folder of an analysis of 30 participants, and the finished command."""
     folder = tmp_path_factory.mktemp("people")
-    write(folder, made)
+    write_inputs(folder, experiment)
     (folder / "contrasts.csv").write_text("first,second\na,b\na,ceiling\nb,ceiling\n")
     return folder / "results", run(folder, "analyze", *FILES, *OPTIONS)
 
 
-def test_thirty_people_in_one_group(of_people: tuple[Path, CompletedProcess[str]]) -> None:
-    results, done = of_people
-    assert done.returncode == 0, done.stderr
-    assert "30 participants kept, 0 left out" in done.stderr
-    assert "Agreement with people" in done.stdout
-    assert "a has the highest" in done.stdout.splitlines()[-1]
+def test_analysis_of_thirty_participants_in_one_group(
+    analysis: tuple[Path, CompletedProcess[str]],
+) -> None:
+    results, command = analysis
+    assert command.returncode == 0, command.stderr
+    assert "30 participants kept, 0 left out" in command.stderr
+    assert "Agreement with people" in command.stdout
+    assert "a has the highest" in command.stdout.splitlines()[-1]
     assert (results / "report.html").is_file()
     assert (results / "figures" / "ranks.pdf").is_file()
     rows = [
@@ -68,49 +70,59 @@ def test_thirty_people_in_one_group(of_people: tuple[Path, CompletedProcess[str]
     assert (record["units"], record["correction"]) == ("crossed", "bh")
     assert "crossed random factors" in (results / "methods.md").read_text()
     assert {"scipy", "matplotlib", "statsmodels"} <= record["versions"].keys()
-    read = {"trials.csv", "responses.csv", "scores.csv", "contrasts.csv"}
-    assert set(record["inputs"]) == {f"../{name}" for name in read}
-    written = {path.relative_to(results).as_posix() for path in results.rglob("*.*")}
-    listed = {name.removeprefix("../results/") for name in record["files"]}
-    assert listed == written - {"report.html.meta.json"}
+    input_names = {"trials.csv", "responses.csv", "scores.csv", "contrasts.csv"}
+    assert set(record["inputs"]) == {f"../{name}" for name in input_names}
+    written_names = {path.relative_to(results).as_posix() for path in results.rglob("*.*")}
+    recorded_names = {name.removeprefix("../results/") for name in record["files"]}
+    assert recorded_names == written_names - {"report.html.meta.json"}
 
 
-def test_who_and_what_cannot_be_judged_by_is_named(tmp_path: Path, made: Experiment) -> None:
-    """Natural sentences that a model was trained on, half a participant, and equal ratings.
+def test_unusable_sentences_and_participants_are_reported(
+    tmp_path: Path, experiment: Experiment
+) -> None:
+    """Report training sentences and an incomplete participant; accept constant ratings.
 
     Witness: two natural sentences of the trials, put into the record of the scores by hand. One
-    participant stops half-way; another gives 3 throughout, which passes the catch trials.
+    participant stops half-way; another always rates 3, which passes the catch trials.
     """
-    kept = [
+    responses = [
         replace(r, rating=3) if r.participant == "g1p1" else r
-        for r in made.responses
+        for r in experiment.responses
         if r.participant != "g1p0" or r.position <= 12
     ]
-    write(tmp_path, replace(made, responses=tuple(kept)))
-    rated = [trial for trial in made.trials if trial.condition is not Condition.CATCH]
-    texts = list(dict.fromkeys(t for one in rated for t in (one.sentence_1, one.sentence_2)))
-    catch = [trial.sentence_1 for trial in made.trials if trial.condition is Condition.CATCH]
-    told_of = (*texts[:2], *catch, Sentence.parse("Not here"))
-    hashes = [f"{sentence_hash(sentence):016x}" for sentence in told_of]
-    told: dict[str, object] = {"a": {"hashes": hashes}, "b": None, "c": {"hashes": []}}
-    (tmp_path / "scores.csv.meta.json").write_text(json.dumps({"training_text": told}))
+    write_inputs(tmp_path, replace(experiment, responses=tuple(responses)))
+    controversial_trials = [
+        trial for trial in experiment.trials if trial.condition is not Condition.CATCH
+    ]
+    texts = list(
+        dict.fromkeys(
+            t for trial in controversial_trials for t in (trial.sentence_1, trial.sentence_2)
+        )
+    )
+    catch_sentences = [
+        trial.sentence_1 for trial in experiment.trials if trial.condition is Condition.CATCH
+    ]
+    training_sentences = (*texts[:2], *catch_sentences, Sentence.parse("Not here"))
+    hashes = [f"{sentence_hash(sentence):016x}" for sentence in training_sentences]
+    training_texts: dict[str, object] = {"a": {"hashes": hashes}, "b": None, "c": {"hashes": []}}
+    (tmp_path / "scores.csv.meta.json").write_text(json.dumps({"training_text": training_texts}))
     with blank_figures():
-        done = run(tmp_path, "analyze", *FILES, "--out", "results")
-    assert done.returncode == 0, done.stderr
+        command = run(tmp_path, "analyze", *FILES, "--out", "results")
+    assert command.returncode == 0, command.stderr
     share = f"2 of {len(texts)} natural sentences ({200 / len(texts):.1f} %)"
-    said = f"{share} occur in the training text of a: their scores may reflect memorisation."
-    assert f"warning: {said}" in done.stderr
-    assert said in (tmp_path / "results" / "report.html").read_text()
-    found = {
+    warning = f"{share} occur in the training text of a: their scores may reflect memorisation."
+    assert f"warning: {warning}" in command.stderr
+    assert warning in (tmp_path / "results" / "report.html").read_text()
+    counts = {
         row["model"]: int(row["in_training_text"])
         for row in read_csv_rows(tmp_path / "results" / "tables" / "training_texts.csv")
     }
-    assert found == {"a": 2, "c": 0}
+    assert counts == {"a": 2, "c": 0}
     record = json.loads((tmp_path / "results" / "report.html.meta.json").read_text())
     assert record["training_text"]["a"]["found"] == 2
     assert record["training_text"]["b"] is None
-    assert "g1p0: rated 12 of 24 trials" in done.stderr
-    assert "29 participants kept, 1 left out" in done.stderr
+    assert "g1p0: rated 12 of 24 trials" in command.stderr
+    assert "29 participants kept, 1 left out" in command.stderr
     rows = [
         r
         for r in read_csv_rows(tmp_path / "results" / "tables" / "participants.csv")
@@ -121,21 +133,21 @@ def test_who_and_what_cannot_be_judged_by_is_named(tmp_path: Path, made: Experim
 
 
 @pytest.mark.slow
-def test_artificial_participants_are_named_wherever_results_stand(
-    tmp_path: Path, made: Experiment, of_people: tuple[Path, CompletedProcess[str]]
+def test_artificial_participants_are_reported_with_all_results(
+    tmp_path: Path, experiment: Experiment, analysis: tuple[Path, CompletedProcess[str]]
 ) -> None:
-    """Page, figures, tables, record and terminal; and results of people say nothing of it."""
-    of_people_alone = {path.name: path.read_bytes() for path in of_people[0].rglob("*.*")}
-    assert "rtificial" not in of_people[1].stdout
-    names = list(dict.fromkeys(r.participant for r in made.responses))[:3]
-    marked = [replace(r, simulated=r.participant in names) for r in made.responses]
-    write(tmp_path, replace(made, responses=tuple(marked)))
+    """Page, figures, tables, record and terminal report them; results without them do not."""
+    unmarked_files = {path.name: path.read_bytes() for path in analysis[0].rglob("*.*")}
+    assert "rtificial" not in analysis[1].stdout
+    names = list(dict.fromkeys(r.participant for r in experiment.responses))[:3]
+    responses = [replace(r, simulated=r.participant in names) for r in experiment.responses]
+    write_inputs(tmp_path, replace(experiment, responses=tuple(responses)))
     (tmp_path / "contrasts.csv").write_text("first,second\na,b\na,ceiling\nb,ceiling\n")
-    done = run(tmp_path, "analyze", *FILES, *OPTIONS, "--quiet")
+    command = run(tmp_path, "analyze", *FILES, *OPTIONS, "--quiet")
     warning = "Artificial participants: 3 of 30 participants were simulated."
-    assert done.returncode == 0, done.stderr
-    assert warning in done.stdout
-    assert warning in done.stderr
+    assert command.returncode == 0, command.stderr
+    assert warning in command.stdout
+    assert warning in command.stderr
     results = tmp_path / "results"
     body = (results / "report.html").read_text().split("<body>")[1]
     assert body.index(warning) < body.index("<table>")
@@ -143,20 +155,20 @@ def test_artificial_participants_are_named_wherever_results_stand(
     for path in (results / "tables").iterdir():
         shares = {row["simulated_participants"] for row in read_csv_rows(path)}
         assert shares == {"3 of 30"}, path
-        assert b"simulated" not in of_people_alone[path.name]
+        assert b"simulated" not in unmarked_files[path.name]
     for path in (results / "figures").glob("*.png"):
-        assert path.read_bytes() != of_people_alone[path.name]
+        assert path.read_bytes() != unmarked_files[path.name]
 
 
-def test_published_data_that_are_not_there(tmp_path: Path) -> None:
-    done = run(tmp_path, "reproduce", "golan2023", "--data", "nowhere", "--out", "out", status=2)
-    assert "nowhere contains no published data" in done.stderr
+def test_missing_published_data_are_reported(tmp_path: Path) -> None:
+    command = run(tmp_path, "reproduce", "golan2023", "--data", "nowhere", "--out", "out", status=2)
+    assert "nowhere contains no published data" in command.stderr
     (tmp_path / "here" / "contstimlang" / "resources").mkdir(parents=True)
-    done = run(tmp_path, "reproduce", "golan2023", "--data", "here", "--out", "out", status=2)
-    assert "LpZamora/contstimlang (--ratings)" in done.stderr
+    command = run(tmp_path, "reproduce", "golan2023", "--data", "here", "--out", "out", status=2)
+    assert "LpZamora/contstimlang (--ratings)" in command.stderr
 
 
-COMMON = "mixed --trials trials.csv --responses responses.csv --scores scores.csv --out out".split()
+MIXED = "mixed --trials trials.csv --responses responses.csv --scores scores.csv --out out".split()
 
 
 def write_experiment(folder: Path, experiment: Experiment) -> None:
@@ -172,10 +184,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_table_is_written_and_the_followed_model_is_first(folder: Path) -> None:
-    said = succeed(folder, *COMMON, "--together", "--people", "intercept")
-    assert "72 trials" in said
-    assert "log-likelihood" in said
+def test_mixed_writes_all_tables_and_ranks_the_true_model_first(folder: Path) -> None:
+    output = succeed(folder, *MIXED, "--together", "--people", "intercept")
+    assert "72 trials" in output
+    assert "log-likelihood" in output
     fits = {row["models"]: row for row in read_csv_rows(folder / "out" / "fits.csv")}
     assert set(fits) == {"(no model)", "a", "b", "c", "a + b", "a + c", "b + c", "a + b + c"}
     assert {row["ratings"] for row in fits.values()} == {"360"}
@@ -193,18 +205,18 @@ def test_every_table_is_written_and_the_followed_model_is_first(folder: Path) ->
     assert '"catch"' not in record
 
 
-def test_what_cannot_be_fitted_ends_with_a_message(tmp_path: Path) -> None:
+def test_too_few_participants_to_fit_is_an_error(tmp_path: Path) -> None:
     write_experiment(tmp_path, simulate(groups=(1,)))
-    failed = run(tmp_path, *COMMON, status=2)
-    assert "estimate their variance: 1 participant" in failed.stderr
+    command = run(tmp_path, *MIXED, status=2)
+    assert "estimate their variance: 1 participant" in command.stderr
     assert not (tmp_path / "out").exists()
 
 
-def test_controls_write_a_table_each(tmp_path: Path, trained: Path) -> None:
+def test_each_control_writes_a_table(tmp_path: Path, trained: Path) -> None:
     trials = make_trials()
-    people = {"ann": 1, "bob": 1, "cleo": 2, "dora": 2}
+    groups_by_participant = {"ann": 1, "bob": 1, "cleo": 2, "dora": 2}
     write_table(tmp_path / "trials.csv", trial_columns(trials))
-    write_responses(tmp_path / "responses.csv", make_responses(trials, people))
+    write_responses(tmp_path / "responses.csv", make_responses(trials, groups_by_participant))
     scores = scores_of(trials)
     scores.write(tmp_path / "scores.csv")
     sentences = list(map(str, scores.sentences or ()))
@@ -217,23 +229,23 @@ def test_controls_write_a_table_each(tmp_path: Path, trained: Path) -> None:
     write_table(tmp_path / "tokens.csv", tokens)
     write_table(tmp_path / "features.csv", {"sentence": sentences, "words": lengths})
     (tmp_path / "corpus.txt").write_text("Alpha beta gamma.\nOther alpha.\n")
-    common = "controls --trials trials.csv --responses responses.csv --scores scores.csv --out out"
-    said = succeed(
+    command = "controls --trials trials.csv --responses responses.csv --scores scores.csv --out out"
+    output = succeed(
         tmp_path,
-        common,
+        command,
         *"--tokens tokens.csv --features features.csv --text corpus.txt".split(),
     )
-    assert "fewer tokens" in said
-    assert "prefers more" in said
+    assert "fewer tokens" in output
+    assert "prefers more" in output
     tables = {}
     for name in ("token_counts", "feature_preferences"):
         tables[name] = read_csv_rows(tmp_path / "out" / f"{name}.csv")
     assert [row["model"] for row in tables["token_counts"]] == ["gpt2", "rnn"] * 2
     assert {row["feature"] for row in tables["feature_preferences"]} == {"words", "zipf"}
     model = trained / "2gram.arpa"
-    succeed(tmp_path, common, "--model", f"rnn=kenlm:{model}", "--quiet")
+    succeed(tmp_path, command, "--model", f"rnn=kenlm:{model}", "--quiet")
     record = json.loads((tmp_path / "out" / "controls.meta.json").read_text(encoding="utf-8"))
     assert model.name in {name.rpartition("/")[2] for name in record["inputs"]}
     assert record["models"]["rnn"]["specification"] == f"kenlm:{model}"
-    failed = run(tmp_path, common, status=2)
-    assert "no control variables" in failed.stderr
+    result = run(tmp_path, command, status=2)
+    assert "no control variables" in result.stderr

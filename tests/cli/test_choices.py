@@ -1,4 +1,4 @@
-"""Two-choice experiments as a user runs them: from the design to the analysis."""
+"""Two-choice experiments as a user runs them, from the design to the analysis."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ def _blank_figures() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def study_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("choices")
     (folder / "natural.txt").write_text("".join(f"{s.text}\n" for s in natural(60)))
     succeed(folder, *DESIGN, "--scale", "choice", "--out", "trials.csv")
@@ -44,41 +44,45 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def told(made: Path) -> str:
-    """What an analysis prints, of which `results` are in the folder from then on."""
-    return succeed(made, "analyze", *TABLES, "--out", "results", "-q")
+def analysis_output(study_template: Path) -> str:
+    """The output of an analysis, which writes `results` into the template."""
+    return succeed(study_template, "analyze", *TABLES, "--out", "results", "-q")
 
 
 @pytest.fixture
-def folder(made: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(made, tmp_path / "study")
+def folder(study_template: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(study_template, tmp_path / "study")
 
 
-def design_for_confidence(folder: Path) -> None:
-    """Put the same trials there as a design for the other scale."""
+def copy_confidence_design(folder: Path) -> None:
+    """Replace the trials by a design for the confidence scale."""
     for name in ("trials.csv", "trials.csv.meta.json"):
         shutil.copy(folder / "earlier" / name, folder)
 
 
-def scale_in(path: Path) -> str:
+def read_scale(path: Path) -> str:
     return str(json.loads(Path(f"{path}.meta.json").read_text())["scale"])
 
 
-def test_a_design_for_choices_is_followed_to_the_end(told: str, folder: Path) -> None:
-    assert scale_in(folder / "trials.csv") == scale_in(folder / "responses.csv") == "choice"
+def test_all_steps_keep_the_scale_of_a_design_for_choices(
+    analysis_output: str, folder: Path
+) -> None:
+    assert read_scale(folder / "trials.csv") == read_scale(folder / "responses.csv") == "choice"
     ratings = [response.rating for response in read_responses(folder / "responses.csv")]
     assert set(ratings) == {1, 2}
-    assert "overall" in told
+    assert "overall" in analysis_output
     rows = read_csv_rows(folder / "results" / "tables" / "models.csv")
     assert {row["measure"] for row in rows} == {"accuracy"}
     values = {row["model"]: float(row["value"]) for row in rows if row["scope"] == "random-natural"}
     assert values["truth"] > 0.75 > values["rival"] > 0.2
-    assert scale_in(folder / "results" / "report.html") == "choice"
+    assert read_scale(folder / "results" / "report.html") == "choice"
     succeed(folder, "review", "trials.csv", "--responses", "responses.csv", "--out", "r.html")
     data = "--trials trials.csv --responses responses.csv --simulated --out data".split()
     succeed(folder, "export", "psych-ds", *data)
-    described = json.loads((folder / "data" / "dataset_description.json").read_text())
-    (rating,) = (v for v in described["variableMeasured"] if v["name"] == "rating")
+    description = json.loads((folder / "data" / "dataset_description.json").read_text())
+    (rating,) = (
+        variable for variable in description["variableMeasured"] if variable["name"] == "rating"
+    )
     assert (rating["minValue"], rating["maxValue"]) == (1, 2)
     succeed(folder, "export", "csv", "--trials", "trials.csv", "--out", "plain")
     readme = (folder / "plain" / "README.md").read_text()
@@ -87,23 +91,25 @@ def test_a_design_for_choices_is_followed_to_the_end(told: str, folder: Path) ->
     assert "confident" not in readme
 
 
-def test_tables_that_do_not_say_it_are_refused_until_it_is_named(told: str, folder: Path) -> None:
-    """As a page of one's own writes them: with trials of an older design, and no record."""
+def test_responses_without_a_recorded_scale_need_the_option(
+    analysis_output: str, folder: Path
+) -> None:
+    """The trials have an older design and the responses no record, as a user's page writes them."""
     (folder / "responses.csv.meta.json").unlink()
-    design_for_confidence(folder)
+    copy_confidence_design(folder)
     for command in ("analyze", "mixed", "controls", "export r"):
-        more = ["--text", "natural.txt"] if command == "controls" else []
-        failed = run(folder, command, *TABLES, *more, "--out", "refused", status=2)
-        assert "--scale: choice for 1 (sentence_1) or 2 (sentence_2)" in failed.stderr
+        options = ["--text", "natural.txt"] if command == "controls" else []
+        result = run(folder, command, *TABLES, *options, "--out", "refused", status=2)
+        assert "--scale: choice for 1 (sentence_1) or 2 (sentence_2)" in result.stderr
         assert not (folder / "refused").exists()
-    stated = succeed(folder, "analyze", *TABLES, "--scale", "choice", "--out", "stated", "-q")
-    assert stated == told
+    output = succeed(folder, "analyze", *TABLES, "--scale", "choice", "--out", "stated", "-q")
+    assert output == analysis_output
     tables = [(folder / out / "tables" / "models.csv").read_text() for out in ("results", "stated")]
     assert tables[0] == tables[1]
 
 
-def two_buttons(folder: Path, buttons: dict[str, int]) -> None:
-    """Data of a jsPsych page with two buttons, counted from the left, 0 and 1."""
+def write_page_data(folder: Path, buttons: dict[str, int]) -> None:
+    """Write data of a jsPsych page with two buttons, numbered 0 and 1 from the left."""
     trials = [t for t in read_trials(folder / "trials.csv") if t.group == 1]
     data = [
         {"trial_id": t.trial_id, "left": 1 + n % 2, "response": buttons[t.trial_id], "rt": 900}
@@ -112,20 +118,20 @@ def two_buttons(folder: Path, buttons: dict[str, int]) -> None:
     (folder / "data.json").write_text(json.dumps(data))
 
 
-def test_imports_turn_choices_as_choices(folder: Path) -> None:
-    """By hand: everybody presses left, so that the sentence shown left is chosen."""
+def test_import_converts_buttons_to_choices(folder: Path) -> None:
+    """By hand: button 0 is on the left and chooses the sentence shown there."""
     trials = [t for t in read_trials(folder / "trials.csv") if t.group == 1]
-    two_buttons(folder, {t.trial_id: n % 3 % 2 for n, t in enumerate(trials)})
+    write_page_data(folder, {t.trial_id: n % 3 % 2 for n, t in enumerate(trials)})
     command = "import jspsych data.json --trials trials.csv --out read.csv".split()
     succeed(folder, *command)
-    assert scale_in(folder / "read.csv") == "choice"
+    assert read_scale(folder / "read.csv") == "choice"
     for n, response in enumerate(read_responses(folder / "read.csv")):
-        pressed, left = n % 3 % 2, 1 + n % 2
-        assert response.rating == (left if pressed == 0 else 3 - left)
-    design_for_confidence(folder)
-    failed = run(folder, *command, status=2)
-    assert "from left to right, are 1 or 2" in failed.stderr
-    first = (folder / "read.csv").read_text()
+        button, left = n % 3 % 2, 1 + n % 2
+        assert response.rating == (left if button == 0 else 3 - left)
+    copy_confidence_design(folder)
+    result = run(folder, *command, status=2)
+    assert "from left to right, are 1 or 2" in result.stderr
+    imported = (folder / "read.csv").read_text()
     succeed(folder, *command, "--scale", "choice")
-    assert (folder / "read.csv").read_text() == first
-    assert scale_in(folder / "read.csv") == "choice"
+    assert (folder / "read.csv").read_text() == imported
+    assert read_scale(folder / "read.csv") == "choice"

@@ -21,38 +21,42 @@ from tests.experiments.collection.servers import CollectProcess, export, small_s
 
 
 @pytest.fixture
-def planted(tmp_path: Path) -> Path:
-    made = simulate(groups=(1, 1), each=1, conditions=[Condition.RANDOM_NATURAL, Condition.CATCH])
-    write_table(tmp_path / "trials.csv", trial_columns(made.trials))
-    made.scores.write(tmp_path / "scores.csv")
-    export(tmp_path / "study", made.trials)
+def folder(tmp_path: Path) -> Path:
+    experiment = simulate(
+        groups=(1, 1), each=1, conditions=[Condition.RANDOM_NATURAL, Condition.CATCH]
+    )
+    write_table(tmp_path / "trials.csv", trial_columns(experiment.trials))
+    experiment.scores.write(tmp_path / "scores.csv")
+    export(tmp_path / "study", experiment.trials)
     return tmp_path
 
 
-WHO = "--trials trials.csv --scores scores.csv --model a --participants 3".split()
+PARTICIPANTS = "--trials trials.csv --scores scores.csv --model a --participants 3".split()
 
 
-def test_a_study_is_rehearsed_from_server_to_download(planted: Path) -> None:
-    server = CollectProcess(planted / "study", planted / "kept" / "answers.sqlite")
+def test_simulated_participants_respond_through_the_server(folder: Path) -> None:
+    server = CollectProcess(folder / "study", folder / "kept" / "answers.sqlite")
     server.start()
     try:
-        succeed(planted, "simulate", *WHO, "--server", server.url, "--out", "sent.csv")
+        succeed(folder, "simulate", *PARTICIPANTS, "--server", server.url, "--out", "sent.csv")
         header = {"Authorization": f"Bearer {server.token}"}
-        given = httpx2.get(f"{server.url}/admin/responses.csv", headers=header, verify=False)
+        download = httpx2.get(f"{server.url}/admin/responses.csv", headers=header, verify=False)
     finally:
         server.stop(signal.SIGINT)
-    (planted / "responses.csv").write_bytes(given.content)
-    sent, downloaded = (read_responses(planted / f"{n}.csv") for n in ("sent", "responses"))
-    assert sorted(sent, key=repr) == sorted(downloaded, key=repr)
-    assert len({one.participant for one in sent}) == 3
-    assert all(one.simulated for one in downloaded)
-    assert not (planted / "sent.csv.journal").exists()
-    files = sorted(file.name for file in server.database.parent.iterdir())
+    (folder / "responses.csv").write_bytes(download.content)
+    sent_responses, downloaded_responses = (
+        read_responses(folder / f"{n}.csv") for n in ("sent", "responses")
+    )
+    assert sorted(sent_responses, key=repr) == sorted(downloaded_responses, key=repr)
+    assert len({response.participant for response in sent_responses}) == 3
+    assert all(response.simulated for response in downloaded_responses)
+    assert not (folder / "sent.csv.journal").exists()
+    file_names = sorted(file.name for file in server.database.parent.iterdir())
     endings = ("", ".key", ".meta.json", ".token")
-    assert files == [f"answers.sqlite{ending}" for ending in endings]
+    assert file_names == [f"answers.sqlite{ending}" for ending in endings]
     database = str(server.database)
-    kept = run(
-        planted,
+    result = run(
+        folder,
         "import",
         "collected",
         database,
@@ -62,9 +66,9 @@ def test_a_study_is_rehearsed_from_server_to_download(planted: Path) -> None:
         "k.csv",
         status=0,
     )
-    assert "3 of 3 participants were simulated" in kept.stderr
-    assert (planted / "k.csv").read_bytes() == given.content
-    record = json.loads((planted / "sent.csv.meta.json").read_text())
+    assert "3 of 3 participants were simulated" in result.stderr
+    assert (folder / "k.csv").read_bytes() == download.content
+    record = json.loads((folder / "sent.csv.meta.json").read_text())
     assert record["participants"] == 3
     assert record["noise_nats"] > 0
     for ending in endings:
@@ -72,79 +76,84 @@ def test_a_study_is_rehearsed_from_server_to_download(planted: Path) -> None:
         assert stat.S_IMODE(secret.stat().st_mode) == 0o600
 
 
-def test_without_a_server_responses_are_written_at_once(planted: Path) -> None:
-    (planted / "responses.csv.journal").write_text("of a run with --server\n")
-    done = run(planted, "simulate", *WHO, "--lapses", "0", "--out", "responses.csv", "--quiet")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (planted / "responses.csv.journal").exists()
-    rows = read_csv_rows(planted / "responses.csv")
+def test_simulation_without_a_server_writes_responses(folder: Path) -> None:
+    (folder / "responses.csv.journal").write_text("of a run with --server\n")
+    result = run(
+        folder, "simulate", *PARTICIPANTS, "--lapses", "0", "--out", "responses.csv", "--quiet"
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert (folder / "responses.csv.journal").exists()
+    rows = read_csv_rows(folder / "responses.csv")
     assert {row["participant"] for row in rows} == {f"simulated-{n}" for n in (1, 2, 3)}
     assert {row["simulated"] for row in rows} == {"true"}
 
 
-def test_a_port_that_is_used_is_named_and_nothing_is_left(tmp_path: Path) -> None:
-    """The real command, against a port that this test holds."""
+def test_port_in_use_is_reported_and_no_file_remains(tmp_path: Path) -> None:
+    """The test itself holds the port."""
     small_study(tmp_path / "study")
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        port = str(held.getsockname()[1])
-        done = run(tmp_path, "collect", "study", "--port", port)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"Cannot listen at 127.0.0.1, port {port}" in done.stderr
-    assert "0 for any" in done.stderr
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        result = run(tmp_path, "collect", "study", "--port", port)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"Cannot listen at 127.0.0.1, port {port}" in result.stderr
+    assert "0 for any" in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["study"]
 
 
-def test_a_second_server_does_not_share_a_database_and_follows_when_the_first_is_killed(
+def test_second_server_refuses_a_database_in_use(
     tmp_path: Path,
 ) -> None:
-    """Two real servers; the second names the database by another path, or after it was moved."""
+    """The second server gives the database by another path, or after it was moved.
+
+    After the first is killed, a new server can use the database.
+    """
     study, database = small_study(tmp_path / "study"), tmp_path / "kept" / "a.sqlite"
-    first = CollectProcess(study, database)
-    first.start()
+    server = CollectProcess(study, database)
+    server.start()
     (tmp_path / "link").symlink_to(database.parent)
-    second = ("collect", "study", "--database", "link/a.sqlite", "--port", "0")
+    command = ("collect", "study", "--database", "link/a.sqlite", "--port", "0")
     try:
         record = Path(f"{database}.meta.json").read_bytes()
-        done = run(tmp_path, *second)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert f"a.sqlite is in use by the server at {first.url}/ (process " in done.stderr
-        assert "Name another database" in done.stderr
+        result = run(tmp_path, *command)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert f"a.sqlite is in use by the server at {server.url}/ (process " in result.stderr
+        assert "Name another database" in result.stderr
         (tmp_path / "b.sqlite").hardlink_to(database)
-        linked = run(tmp_path, "collect", "study", "--database", "b.sqlite", "--port", "0")
-        assert (linked.returncode, linked.stdout) == (2, "")
-        assert "b.sqlite has 2 names (hard links), and may be in use" in linked.stderr
+        link_result = run(tmp_path, "collect", "study", "--database", "b.sqlite", "--port", "0")
+        assert (link_result.returncode, link_result.stdout) == (2, "")
+        assert "b.sqlite has 2 names (hard links), and may be in use" in link_result.stderr
         with pytest.raises(StoreError, match=r"b\.sqlite has 2 names"):
-            collected_responses(tmp_path / "b.sqlite")  # a log of a.sqlite has the last answers
+            collected_responses(tmp_path / "b.sqlite")  # the log of a.sqlite holds the last answers
         assert collected_responses(database) == ()
         (tmp_path / "b.sqlite").unlink()
         database.rename(tmp_path / "b.sqlite")
-        moved = run(tmp_path, "collect", "study", "--database", "b.sqlite", "--port", "0")
-        assert (moved.returncode, moved.stdout) == (2, "")
-        assert "b.sqlite is in use" in moved.stderr
+        move_result = run(tmp_path, "collect", "study", "--database", "b.sqlite", "--port", "0")
+        assert (move_result.returncode, move_result.stdout) == (2, "")
+        assert "b.sqlite is in use" in move_result.stderr
         (tmp_path / "b.sqlite").rename(database)
-        given = httpx2.get(
-            f"{first.url}/admin/responses.csv",
-            headers={"Authorization": f"Bearer {first.token}"},
+        download = httpx2.get(
+            f"{server.url}/admin/responses.csv",
+            headers={"Authorization": f"Bearer {server.token}"},
             trust_env=False,
         )
-        assert given.status_code == 200  # which reads the database and lets go of it
-        done = run(tmp_path, *second)
-        assert "a.sqlite is in use" in done.stderr
+        assert download.status_code == 200  # the server has read and closed the database
+        result = run(tmp_path, *command)
+        assert "a.sqlite is in use" in result.stderr
         assert Path(f"{database}.meta.json").read_bytes() == record
-        assert httpx2.get(first.url, trust_env=False).status_code == 200
+        assert httpx2.get(server.url, trust_env=False).status_code == 200
     finally:
-        first.stop(signal.SIGKILL)
-    first.start()
-    first.stop(signal.SIGINT)
+        server.stop(signal.SIGKILL)
+    server.start()
+    server.stop(signal.SIGINT)
 
 
-def test_mistakes_are_explained(planted: Path) -> None:
-    small_study(planted / "good")
-    small_study(planted / "elsewhere", save={"to": "datapipe"}, completion={"code": "C0DE"})
-    small_study(planted / "leads", completion={"redirect": "javascript:alert(1)"})
-    (planted / "empty").mkdir()
-    (planted / "broken").mkdir()
-    (planted / "broken" / "study.json").write_text('{"groups": {"one": []}}')
+def test_mistakes_end_with_an_error_message(folder: Path) -> None:
+    small_study(folder / "good")
+    small_study(folder / "elsewhere", save={"to": "datapipe"}, completion={"code": "C0DE"})
+    small_study(folder / "leads", completion={"redirect": "javascript:alert(1)"})
+    (folder / "empty").mkdir()
+    (folder / "broken").mkdir()
+    (folder / "broken" / "study.json").write_text('{"groups": {"one": []}}')
     for arguments, message in (
         (["collect", "empty"], "export jspsych"),
         (["collect", "broken"], "not the study of an exported experiment"),
@@ -154,11 +163,11 @@ def test_mistakes_are_explained(planted: Path) -> None:
         (["collect", "elsewhere"], "saves to datapipe"),
         (["collect", "good", "--database", "good/a.sqlite"], "participants can read"),
         (["collect", "good", "--host", "203.0.113.1", "--port", "0"], "Cannot listen"),
-        (["simulate", *WHO, "--browser", "--out", "r.csv"], "--server"),
-        (["simulate", *WHO, "--model", "z", "--out", "r.csv"], "got 'z'"),
+        (["simulate", *PARTICIPANTS, "--browser", "--out", "r.csv"], "--server"),
+        (["simulate", *PARTICIPANTS, "--model", "z", "--out", "r.csv"], "got 'z'"),
     ):
-        done = run(planted, *arguments, status=2)
-        assert done.stderr.startswith("error: "), done.stderr
-        assert message in done.stderr
-    assert not (planted / "r.csv").exists()
-    assert not list(planted.glob("leads.sqlite*"))
+        result = run(folder, *arguments, status=2)
+        assert result.stderr.startswith("error: "), result.stderr
+        assert message in result.stderr
+    assert not (folder / "r.csv").exists()
+    assert not list(folder.glob("leads.sqlite*"))

@@ -1,4 +1,4 @@
-"""The commands of the first study as a user gives them, and what is said to mistakes."""
+"""The commands of the first study as a user types them, and errors on bad input."""
 
 import json
 import re
@@ -23,12 +23,12 @@ from tests.interrupts import wait_for_rows
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, english: list[Sentence]) -> Path:
-    """A user's folder with a text, to which the first study's files are added step by step."""
+    """A folder with a text, its models, a vocabulary and natural sentences."""
     folder = tmp_path_factory.mktemp("study")
     text = "".join(f"{s.text}\n" for s in english)
     (folder / "corpus.txt").write_text(text, encoding="utf-8")
-    more = "".join(f"{s.text}\n" for s in generate(400, seed=11, words=8))
-    (folder / "more.txt").write_text(more, encoding="utf-8")
+    other_text = "".join(f"{s.text}\n" for s in generate(400, seed=11, words=8))
+    (folder / "more.txt").write_text(other_text, encoding="utf-8")
     for n, name in ((2, "bigram"), (3, "trigram")):
         out = f"{name}.arpa"
         succeed(folder, "train", "ngram", "--text", "corpus.txt", "--order", str(n), "--out", out)
@@ -42,8 +42,8 @@ MODELS = ("--model", "kenlm:bigram.arpa", "--model", "kenlm:trigram.arpa")
 SEARCH = ("--frame", "none", "--restarts", "1")
 
 
-def test_score_writes_a_column_a_model_and_its_convention(folder: Path) -> None:
-    """Witness: KenLM asked in this process."""
+def test_score_writes_a_column_and_the_convention_of_each_model(folder: Path) -> None:
+    """Witness: KenLM in this process."""
     succeed(folder, "score", *MODELS, "--sentences", "natural.txt", "--out", "scores.csv")
     table = read_csv_rows(folder / "scores.csv")
     assert list(table[0]) == ["sentence", "kenlm:bigram.arpa", "kenlm:trigram.arpa"]
@@ -58,66 +58,70 @@ def test_score_writes_a_column_a_model_and_its_convention(folder: Path) -> None:
     assert record["versions"]["contstim"]
 
 
-def test_a_table_of_pairs_can_be_scored(folder: Path) -> None:
+def test_score_accepts_a_table_of_pairs(folder: Path) -> None:
     succeed(folder, "score", *MODELS, "--sentences", "natural.txt", "--out", "scores.csv")
     options = ("--per-pair", "3", "--no-repeats", "--out", "pairs.csv")
     succeed(folder, "select", "natural", "--scores", "scores.csv", *options)
     succeed(folder, "score", *MODELS, "--sentences", "pairs.csv", "--out", "again.csv")
-    known = {row["sentence"]: row for row in read_csv_rows(folder / "scores.csv")}
+    rows_by_sentence = {row["sentence"]: row for row in read_csv_rows(folder / "scores.csv")}
     assert len(read_csv_rows(folder / "again.csv")) == 6
-    assert all(known[row["sentence"]] == row for row in read_csv_rows(folder / "again.csv"))
+    assert all(
+        rows_by_sentence[row["sentence"]] == row for row in read_csv_rows(folder / "again.csv")
+    )
 
 
-def test_synthesize_is_repeatable_and_keeps_the_constraint(folder: Path) -> None:
-    """Witness: KenLM asked in this process."""
+def test_synthesize_is_deterministic_and_keeps_the_constraint(folder: Path) -> None:
+    """Witness: KenLM in this process."""
     natural = (folder / "natural.txt").read_text().splitlines()[0]
     command = (
         *("synthesize", "--accept", "kenlm:trigram.arpa", "--reject", "kenlm:bigram.arpa"),
         *("--vocabulary", "vocab.txt", *SEARCH, "--sentence", natural),
     )
-    first = json.loads(succeed(folder, *command, "--seed", "4", "--json"))
-    assert first == json.loads(succeed(folder, *command, "--seed", "4", "--json"))
-    texts = [Sentence.parse(first["natural"]), Sentence.parse(first["synthetic"])]
-    accept, reject = (
+    result = json.loads(succeed(folder, *command, "--seed", "4", "--json"))
+    assert result == json.loads(succeed(folder, *command, "--seed", "4", "--json"))
+    texts = [Sentence.parse(result["natural"]), Sentence.parse(result["synthetic"])]
+    accept_scores, reject_scores = (
         NgramModel(folder / f"{name}.arpa").log_probs(texts) for name in ("trigram", "bigram")
     )
-    assert accept[1] >= accept[0]
-    assert reject[1] < reject[0]
-    assert first["log_probs_synthetic"] == {"accept": accept[1], "reject": reject[1]}
-    shown = succeed(folder, *command, "--seed", "4")
-    assert first["end"] in " ".join(shown.split())
+    assert accept_scores[1] >= accept_scores[0]
+    assert reject_scores[1] < reject_scores[0]
+    assert result["log_probs_synthetic"] == {"accept": accept_scores[1], "reject": reject_scores[1]}
+    output = succeed(folder, *command, "--seed", "4")
+    assert result["end"] in " ".join(output.split())
 
 
 def test_unknown_words_are_dropped_and_counted_unless_allowed(folder: Path) -> None:
-    words = Vocabulary.load(folder / "vocab.txt")
-    more = Vocabulary(words.initial, (*words.inner, "zyzzyva", "qwx"), words.repeatable)
-    more.save(folder / "more-words.txt")
+    vocabulary = Vocabulary.load(folder / "vocab.txt")
+    extended = Vocabulary(
+        vocabulary.initial, (*vocabulary.inner, "zyzzyva", "qwx"), vocabulary.repeatable
+    )
+    extended.save(folder / "more-words.txt")
     natural = (folder / "natural.txt").read_text().splitlines()[0]
     command = (
         *("synthesize", "--accept", "kenlm:trigram.arpa", "--reject", "kenlm:bigram.arpa"),
         *("--vocabulary", "more-words.txt", *SEARCH, "--sentence", natural),
     )
-    done = run(folder, *command)
-    assert "2 of" in done.stderr
-    assert "not all models know them" in done.stderr
+    result = run(folder, *command)
+    assert "2 of" in result.stderr
+    assert "not all models know them" in result.stderr
     assert json.loads(succeed(folder, *command, "--allow-unknown", "--json"))["words_dropped"] == 0
 
 
-def test_vocabulary_keeps_words_that_a_model_knows(folder: Path) -> None:
-    """Witness: the words of the text that the model was trained on."""
-    trained = {w.strip(".?") for w in (folder / "corpus.txt").read_text().split()}
+def test_vocabulary_keeps_words_known_to_a_model(folder: Path) -> None:
+    """Witness: the words of the model's training text."""
+    training_words = {w.strip(".?") for w in (folder / "corpus.txt").read_text().split()}
     (folder / "other.txt").write_text("The dog helped the zyzzyva\nThe dog helped the woman\n")
     options = ("--min-count", "1", "--model", "kenlm:bigram.arpa", "--out", "known.txt")
     succeed(folder, "vocabulary", "--text", "other.txt", *options)
-    expected = {"dog", "helped", "the", "zyzzyva", "woman"} & trained
+    expected = {"dog", "helped", "the", "zyzzyva", "woman"} & training_words
     assert set(Vocabulary.load(folder / "known.txt").inner) == expected
     assert len(expected) >= 3
 
 
-def test_models_lists_families_and_the_nine(folder: Path) -> None:
-    shown = succeed(folder, "models")
-    assert "kenlm:" in shown
-    assert "gpt2-xl" in shown
+def test_models_lists_families_and_published_models(folder: Path) -> None:
+    output = succeed(folder, "models")
+    assert "kenlm:" in output
+    assert "gpt2-xl" in output
 
 
 SCORES = "sentence,a,b\nThe cat sat,-1,-2\nThe dog ran,-2,-1\n"
@@ -136,7 +140,7 @@ SCORE = "score --model kenlm:bigram.arpa --sentences"
 
 
 @pytest.mark.parametrize(
-    ("command", "named"),
+    ("command", "pattern"),
     [
         ("train ngram --text empty.txt --out x.arpa", "empty.txt"),
         ("train ngram --text latin.txt --out x.arpa", "latin.txt.*line 1, byte 3"),
@@ -166,23 +170,25 @@ SCORE = "score --model kenlm:bigram.arpa --sentences"
         (f"{SYNTHESIZE} --vocabulary vocab.txt --sentence The+zyzzyva+sat", "zyzzyva"),
     ],
 )
-def test_bad_input_is_one_message_and_status_2(folder: Path, command: str, named: str) -> None:
+def test_bad_input_ends_with_one_message_and_status_2(
+    folder: Path, command: str, pattern: str
+) -> None:
     for name, content in BAD.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
     np.savez(folder / "unequal.npz", a=np.zeros(3), b=np.zeros(2))
-    done = run(folder, *(part.replace("+", " ") for part in command.split()), status=2)
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
-    last = " ".join(done.stderr.strip().splitlines()[-1:])
-    assert last.startswith("error: ")
-    assert re.search(named, last), last
+    result = run(folder, *(part.replace("+", " ") for part in command.split()), status=2)
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+    error = " ".join(result.stderr.strip().splitlines()[-1:])
+    assert error.startswith("error: ")
+    assert re.search(pattern, error), error
 
 
-def test_a_killed_score_goes_on_where_it_stopped(folder: Path) -> None:
-    """Kill the process once some scores are kept; the second run scores only what is missing."""
-    many = "".join(f"She saw {i} dogs in the garden\n" for i in range(30_000))
-    (folder / "many.txt").write_text(many)
+def test_killed_score_resumes_where_it_stopped(folder: Path) -> None:
+    """Kill the process after some scores are stored; the second run scores only the others."""
+    text = "".join(f"She saw {i} dogs in the garden\n" for i in range(30_000))
+    (folder / "many.txt").write_text(text)
     store = folder / "killed.sqlite"
     arguments = ["--sentences", "many.txt", "--out", "many.csv", "--store", store.name, "--quiet"]
     command = [sys.executable, "-m", "contstim", "score", *MODELS[:2], *arguments]
@@ -191,79 +197,86 @@ def test_a_killed_score_goes_on_where_it_stopped(folder: Path) -> None:
     process.kill()
     process.wait()
     connection = sqlite3.connect(store)
-    kept = connection.execute("SELECT count(*), count(DISTINCT sentence) FROM score").fetchone()
-    first = connection.execute("SELECT sentence FROM score LIMIT 1").fetchone()
-    connection.execute("UPDATE score SET log_prob = -1234.5 WHERE sentence = ?", first)
+    counts = connection.execute("SELECT count(*), count(DISTINCT sentence) FROM score").fetchone()
+    altered_row = connection.execute("SELECT sentence FROM score LIMIT 1").fetchone()
+    connection.execute("UPDATE score SET log_prob = -1234.5 WHERE sentence = ?", altered_row)
     connection.commit()
     connection.close()
-    assert 0 < kept[0] == kept[1] < 30_000
+    assert 0 < counts[0] == counts[1] < 30_000
     assert not (folder / "many.csv").exists()
     succeed(folder, "score", *MODELS[:2], *arguments[:-1])
     table = read_csv_rows(folder / "many.csv")
     assert len({row["sentence"] for row in table}) == 30_000
-    planted = [row["sentence"] for row in table if row["kenlm:bigram.arpa"] == "-1234.5"]
-    assert planted == [first[0]]
+    altered_sentences = [row["sentence"] for row in table if row["kenlm:bigram.arpa"] == "-1234.5"]
+    assert altered_sentences == [altered_row[0]]
 
 
 def test_prose_is_excluded_as_prose(folder: Path) -> None:
-    """In running text no line is a sentence: the excluded text must be split as well."""
+    """Split the excluded text into sentences too: in running text no line is a sentence."""
     prose = (Path(__file__).parents[1] / "words" / "prose.txt").read_text(encoding="utf-8")
     (folder / "train.prose.txt").write_text(prose)
     (folder / "new.prose.txt").write_text(f"{prose} A woman waited for\nher sister.\n")
     options = ("--prose", "--words", "6", "--out", "p.txt")
     succeed(folder, "sentences", "--text", "new.prose.txt", *options)
-    before = (folder / "p.txt").read_text().splitlines()
+    all_sentences = (folder / "p.txt").read_text().splitlines()
     exclude = ("--exclude", "train.prose.txt")
     succeed(folder, "sentences", "--text", "new.prose.txt", *options, *exclude)
-    after = (folder / "p.txt").read_text().splitlines()
-    assert before == ["The harbour was quiet that morning.", "A woman waited for her sister."]
-    assert after == before[1:]
+    new_sentences = (folder / "p.txt").read_text().splitlines()
+    assert all_sentences == [
+        "The harbour was quiet that morning.",
+        "A woman waited for her sister.",
+    ]
+    assert new_sentences == all_sentences[1:]
 
 
-def test_training_sentences_are_counted_when_used(folder: Path, english: list[Sentence]) -> None:
+def test_training_sentences_are_counted(folder: Path, english: list[Sentence]) -> None:
     """Witness: 20 sentences of the training text among new ones, counted by hand."""
-    new = [Sentence.parse(line) for line in (folder / "natural.txt").read_text().splitlines()]
+    new_sentences = [
+        Sentence.parse(line) for line in (folder / "natural.txt").read_text().splitlines()
+    ]
     assert (
         "training text"
         not in run(
             folder, "score --model kenlm:bigram.arpa --sentences natural.txt --out new.csv"
         ).stderr
     )
-    known = list(dict.fromkeys(english))[:20]
-    text = "".join(f"{sentence.text}\n" for sentence in [*known, *new[:60]])
+    training_sentences = list(dict.fromkeys(english))[:20]
+    text = "".join(f"{sentence.text}\n" for sentence in [*training_sentences, *new_sentences[:60]])
     (folder / "mixed.txt").write_text(text)
     models = "--model kenlm:bigram.arpa --model kenlm:trigram.arpa".split()
-    done = run(
+    result = run(
         folder, "score", *models, *"--sentences mixed.txt --out mixed.csv -q".split(), status=0
     )
     share = f"20 of 80 sentences (25.0 %) occur in the training text of {models[1]}, {models[3]}"
-    assert f"warning: {share}" in done.stderr
+    assert f"warning: {share}" in result.stderr
     record = json.loads((folder / "mixed.csv.meta.json").read_text())
     assert record["training_text"]["kenlm:bigram.arpa"]["found"] == 20
     select = "select natural --scores mixed.csv --per-pair 5 --out mixed-pairs.csv -q".split()
-    done = run(folder, *select, status=0)
-    chosen = {row[n] for row in read_csv_rows(folder / "mixed-pairs.csv") for n in SIDES}
-    held = len(chosen & {sentence.text for sentence in known})
+    result = run(folder, *select, status=0)
+    selected = {row[n] for row in read_csv_rows(folder / "mixed-pairs.csv") for n in SIDES}
+    n_training = len(selected & {sentence.text for sentence in training_sentences})
     record = json.loads((folder / "mixed-pairs.csv.meta.json").read_text())
     assert record["training_text"]["kenlm:trigram.arpa"] == {
-        "sentences": len(chosen),
-        "found": held,
+        "sentences": len(selected),
+        "found": n_training,
         "hashes": record["training_text"]["kenlm:trigram.arpa"]["hashes"],
     }
-    assert (f"{held} of {len(chosen)} selected sentences" in done.stderr) == (held > 0)
-    assert held > 0
+    assert (f"{n_training} of {len(selected)} selected sentences" in result.stderr) == (
+        n_training > 0
+    )
+    assert n_training > 0
 
 
 SIDES = ("sentence_1", "sentence_2")
 
 
-def test_help_lists_the_commands_on_a_screen_and_first_what_most_users_need() -> None:
+def test_help_fits_on_a_screen_and_starts_with_common_options() -> None:
     environment = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
-    every = CliRunner().invoke(app, ["--help"], env=environment).stdout
-    assert len(every.splitlines()) <= 52
-    page = CliRunner().invoke(app, ["triplets", "--help"], env=environment).stdout
-    first, _, further = page.partition("Options")[2].partition("Further options")
-    assert re.findall(r"--[a-z-]+", first.partition("--quiet")[0]) == [
+    overview = CliRunner().invoke(app, ["--help"], env=environment).stdout
+    assert len(overview.splitlines()) <= 52
+    command_help = CliRunner().invoke(app, ["triplets", "--help"], env=environment).stdout
+    common, _, further_options = command_help.partition("Options")[2].partition("Further options")
+    assert re.findall(r"--[a-z-]+", common.partition("--quiet")[0]) == [
         *("--model", "--sentences", "--out", "--judge", "--vocabulary")
     ]
-    assert "--judge-drop" in further
+    assert "--judge-drop" in further_options

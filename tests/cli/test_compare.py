@@ -1,4 +1,4 @@
-"""`contstim compare`, as users type it; the commands that it prints are then typed too."""
+"""`contstim compare` as users type it, and the commands that it prints."""
 
 import shlex
 from pathlib import Path
@@ -11,7 +11,7 @@ from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import read_pairs
 from tests.cli.running import invoke
 
-pytestmark = pytest.mark.usefixtures("unsaved")
+pytestmark = pytest.mark.usefixtures("unsaved_figures")
 
 
 @pytest.fixture
@@ -21,37 +21,41 @@ def natural(tmp_path: Path) -> Path:
     return path
 
 
-def test_printed_commands_work(
+def test_printed_commands_run(
     trained: Path, natural: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Outside witness: the commands themselves, run as printed."""
+    """External witness: the commands themselves, run as printed."""
     monkeypatch.chdir(tmp_path)
     models = [f"kenlm:{trained / name}" for name in ("2gram.arpa", "3gram.arpa")]
     command = ["compare", "--model", models[0], "--model", models[1], "--sentences", str(natural)]
-    shown = invoke(*command, "--out", "compared", "--quiet").stdout
-    printed = [shlex.split(line) for line in shown.splitlines() if line.startswith("  contstim ")]
-    assert [line[1] for line in printed] == ["select", "diff"]
-    assert printed[1][2:] == models
-    invoke(*printed[0][1:], "--quiet")
-    # As many as sentences tell the two apart: one more pair cannot be had
-    pairs = len(read_pairs(tmp_path / "compared" / "pairs.csv"))
-    more = [str(pairs + 1) if word == str(pairs) else word for word in printed[0][1:]]
-    with pytest.raises(InfeasibleError, match=f"at most {pairs} pairs can be selected"):
-        invoke(*more, "--quiet")
+    output = invoke(*command, "--out", "compared", "--quiet").stdout
+    printed_commands = [
+        shlex.split(line) for line in output.splitlines() if line.startswith("  contstim ")
+    ]
+    assert [words[1] for words in printed_commands] == ["select", "diff"]
+    assert printed_commands[1][2:] == models
+    invoke(*printed_commands[0][1:], "--quiet")
+    # All pairs on which the models disagree are selected: one more pair is infeasible
+    n_pairs = len(read_pairs(tmp_path / "compared" / "pairs.csv"))
+    changed = [
+        str(n_pairs + 1) if word == str(n_pairs) else word for word in printed_commands[0][1:]
+    ]
+    with pytest.raises(InfeasibleError, match=f"at most {n_pairs} pairs can be selected"):
+        invoke(*changed, "--quiet")
 
 
-def test_tables_alone(tmp_path: Path) -> None:
+def test_tables_of_scores_suffice(tmp_path: Path) -> None:
     paths = [tmp_path / "one.csv", tmp_path / "two.csv"]
     for number, path in enumerate(paths):
         rows = [f'"S {row}.",{-row * (-1) ** number}' for row in range(1, 6)]
         path.write_text("\n".join(["sentence,gpt", *rows]))
     files = ["--scores", str(paths[0]), "--scores", str(paths[1])]
-    shown = invoke("compare", *files, "--out", tmp_path / "out", "--quiet").stdout
-    assert "-1.000" in shown
-    assert "contstim diff" not in shown
+    output = invoke("compare", *files, "--out", tmp_path / "out", "--quiet").stdout
+    assert "-1.000" in output
+    assert "contstim diff" not in output
     assert ScoreTable.from_file(tmp_path / "out" / "scores.csv").models == ("one:gpt", "two:gpt")
 
 
-def test_what_is_missing_is_said(tmp_path: Path) -> None:
+def test_missing_models_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="at least 2 models, got none"):
         invoke("compare --out", tmp_path)

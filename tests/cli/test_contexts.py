@@ -1,4 +1,4 @@
-"""`--context NAME=TEXT`, old `--prompt`, and `contstim models MODEL`."""
+"""`--context NAME=TEXT`, the old `--prompt`, and `contstim models MODEL`."""
 
 import csv
 import json
@@ -24,31 +24,35 @@ QUESTIONS = ("Do you know the hungry teacher?", "She sleeps in the garden.")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sentences, a bigram model, and a causal and a masked checkpoint."""
-    place = tmp_path_factory.mktemp("study")
-    (place / "natural.txt").write_text("".join(f"{text}\n" for text in QUESTIONS), encoding="utf-8")
-    tiny.train_ngrams(2, place / "bigram.arpa")
+    folder = tmp_path_factory.mktemp("study")
+    (folder / "natural.txt").write_text(
+        "".join(f"{text}\n" for text in QUESTIONS), encoding="utf-8"
+    )
+    tiny.train_ngrams(2, folder / "bigram.arpa")
     for name in ("gpt2", "bert"):
-        tiny.build(name, place)
-    return place
+        tiny.build(name, folder)
+    return folder
 
 
 def _score(folder: Path, out: str, *options: str) -> tuple[int, str]:
     command = ("score", "--sentences", "natural.txt", "--device", "cpu", "--out", out, *options)
-    done = run(folder, *command)
-    return done.returncode, done.stderr
+    result = run(folder, *command)
+    return result.returncode, result.stderr
 
 
 PROCESSES = pytest.param(("--executor", "processes", "--workers", "2"), marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize("further", [(), PROCESSES])
-def test_each_model_reads_its_own_context(folder: Path, further: tuple[str, ...]) -> None:
-    """Two models that differ in nothing but the context, in this process and in workers."""
-    out = f"scores{len(further)}.csv"
-    store = ("--store", f"store{len(further)}.sqlite")
+@pytest.mark.parametrize("executor_options", [(), PROCESSES])
+def test_each_model_reads_its_own_context(folder: Path, executor_options: tuple[str, ...]) -> None:
+    """Two models that differ only in the context, in this process and in workers."""
+    out = f"scores{len(executor_options)}.csv"
+    store = ("--store", f"store{len(executor_options)}.sqlite")
     models = ("--model", "a=hf:gpt2", "--model", "b=hf:gpt2", "--model", "n=kenlm:bigram.arpa")
-    code, told = _score(folder, out, *models, "--context", "b=A day. ", *store, *further)
-    assert code == 0, told
+    code, messages = _score(
+        folder, out, *models, "--context", "b=A day. ", *store, *executor_options
+    )
+    assert code == 0, messages
     rows = list(csv.DictReader((folder / out).read_text(encoding="utf-8").splitlines()))
     sentences = [Sentence.parse(text) for text in QUESTIONS]
     for name, context in (("a", None), ("b", "A day. ")):
@@ -58,8 +62,8 @@ def test_each_model_reads_its_own_context(folder: Path, further: tuple[str, ...]
         tokens = model.convention.context_tokens
         record = json.loads((folder / f"{out}.meta.json").read_text(encoding="utf-8"))
         assert record["models"][name]["context_tokens"] == [*tokens]
-        assert told.count(f"{name} reads {' '.join(tokens)} ") == 1
-    assert "n reads" not in told
+        assert messages.count(f"{name} reads {' '.join(tokens)} ") == 1
+    assert "n reads" not in messages
 
 
 @pytest.mark.parametrize(
@@ -75,11 +79,11 @@ def test_each_model_reads_its_own_context(folder: Path, further: tuple[str, ...]
         ("--prompt", ". "),
     ],
 )
-def test_contexts_no_model_can_read_are_refused(folder: Path, options: tuple[str, ...]) -> None:
+def test_unreadable_contexts_are_refused(folder: Path, options: tuple[str, ...]) -> None:
     models = ("--model", "a=hf:gpt2", "--model", "n=kenlm:bigram.arpa", "--model", "m=hf:bert")
-    code, told = _score(folder, "no.csv", *models, *options)
+    code, messages = _score(folder, "no.csv", *models, *options)
     assert code == 2
-    assert re.search("context", told)
+    assert re.search("context", messages)
     assert not (folder / "no.csv").exists()
 
 
@@ -92,20 +96,20 @@ def test_contexts_no_model_can_read_are_refused(folder: Path, options: tuple[str
         (["kenlm:bigram.arpa", "hf:gpt2@chain"], ["n-gram", "causal", "of 50 sentences", "chain"]),
     ],
 )
-def test_a_table_about_models(folder: Path, models: list[str], facts: list[str]) -> None:
-    done = run(folder, "models", *models, status=0)
+def test_models_prints_a_table_of_facts(folder: Path, models: list[str], facts: list[str]) -> None:
+    result = run(folder, "models", *models, status=0)
     for fact in facts:
-        assert fact in done.stdout
+        assert fact in result.stdout
 
 
 @pytest.mark.parametrize(
     "arguments", [["hf:nowhere/"], ["--context", "a=. "], ["a=hf:gpt2", "--context", "b=. "]]
 )
-def test_a_model_that_cannot_be_tried(folder: Path, arguments: list[str]) -> None:
+def test_models_refuses_unreadable_models(folder: Path, arguments: list[str]) -> None:
     assert run(folder, "models", *arguments).returncode == 2
 
 
-def test_a_plan_warns_of_a_context_that_is_much_worse(
+def test_plan_warns_of_a_much_worse_context(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = folder / "study.toml"
@@ -117,9 +121,9 @@ def test_a_plan_warns_of_a_context_that_is_much_worse(
     study = read_study(path)
     with chdir(folder):
         probe(study, tmp_path, 10.0)
-    measured = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
-    facts = {line["context"]: line["facts"] for line in measured if "context" in line}
-    # One of two contexts is better than the other
+    measurements = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    facts = {line["context"]: line["facts"] for line in measurements if "context" in line}
+    # One of the two contexts is better than the other
     assert sorted(gain["nats"] > 0 for gain in facts.values()) == [False, True]
     (folder / "results").mkdir(exist_ok=True)
     times = times_beside(folder / STORE)

@@ -1,4 +1,4 @@
-"""`select triplets`, the options of `select natural`, and `design`, as a user runs them."""
+"""`select triplets`, the options of `select natural`, and `design` as a user runs them."""
 
 import json
 import re
@@ -41,10 +41,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     values = np.random.default_rng(0).normal(-40, 5, (len(texts), len(MODELS)))
     ScoreTable(tuple(map(Sentence.parse, texts)), MODELS, values).write(folder / "all.csv")
     tokens = "sentence,model,position,word,token,log_prob\n" + "".join(
-        f'"{text}",{model},{place},x,x,-1\n'
+        f'"{text}",{model},{position},x,x,-1\n'
         for text in texts
         for model in MODELS
-        for place in range(len(text) // 4)
+        for position in range(len(text) // 4)
     )
     (folder / "tokens.csv").write_text(tokens)
     (folder / "counts.csv").write_text("model_1,model_2,per_pair\nngram,rnn,0\nbert,gpt,4\n")
@@ -52,17 +52,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_triplets_are_selected_with_a_certificate(folder: Path) -> None:
+def test_select_triplets_writes_a_certificate(folder: Path) -> None:
     options = "--per-pair 2 --quantiles 1 --natural-once --counts counts.csv --word-cap 36"
     options += " --objective controversiality"
     balance = "--token-balance 2 --tokens tokens.csv"
     command = f"select triplets --triplets triplets.csv {options} {balance} --out s.csv"
-    done = run(folder, command)
+    result = run(folder, command)
     assert (
-        "--objective controversiality identifies the better of two models less often" in done.stderr
+        "--objective controversiality identifies the better of two models less often"
+        in result.stderr
     )
-    chosen = read_triplets(folder / "s.csv")
-    counts = Counter((t.model_1, t.model_2) for t in chosen)
+    selected = read_triplets(folder / "s.csv")
+    counts = Counter((t.model_1, t.model_2) for t in selected)
     counts["ngram", "rnn"] += 0
     assert counts == {
         **dict.fromkeys([(t.model_1, t.model_2) for t in some_triplets(1)], 2),
@@ -70,67 +71,75 @@ def test_triplets_are_selected_with_a_certificate(folder: Path) -> None:
         ("ngram", "rnn"): 0,
     }
     certificate = json.loads((folder / "s.csv.certificate.json").read_text())
-    assert certificate["objective"] == 40 * len(chosen)
+    assert certificate["objective"] == 40 * len(selected)
     assert certificate["status"] == "optimal"
     record = json.loads((folder / "s.csv.meta.json").read_text())
     assert record["command"][1:3] == ["select", "triplets"]
 
 
-def test_triplets_whose_sentences_are_the_same_are_left_out(folder: Path) -> None:
-    first, *others = some_triplets(4)
-    found_nothing = replace(first, synthetic_1=first.natural, controversiality=0.0)
-    found_nothing = replace(
-        found_nothing,
-        log_prob_synthetic_1_model_1=first.log_prob_natural_model_1,
-        log_prob_synthetic_2_model_2=first.log_prob_natural_model_2,
+def test_triplets_with_identical_sentences_are_excluded(folder: Path) -> None:
+    original, *other_triplets = some_triplets(4)
+    unchanged = replace(original, synthetic_1=original.natural, controversiality=0.0)
+    unchanged = replace(
+        unchanged,
+        log_prob_synthetic_1_model_1=original.log_prob_natural_model_1,
+        log_prob_synthetic_2_model_2=original.log_prob_natural_model_2,
     )
-    write_table(folder / "some.csv", columns_of(Triplet, [found_nothing, *others]))
+    write_table(folder / "some.csv", columns_of(Triplet, [unchanged, *other_triplets]))
     options = "--triplets some.csv --per-pair 3 --quantiles 0 --out d.csv"
-    done = run(folder, "select", "triplets", *options.split(), status=0)
-    assert f"Excluded: 1 of {len(others) + 1} triplets" in done.stderr
-    assert first.triplet_id not in {t.triplet_id for t in read_triplets(folder / "d.csv")}
+    result = run(folder, "select", "triplets", *options.split(), status=0)
+    assert f"Excluded: 1 of {len(other_triplets) + 1} triplets" in result.stderr
+    assert original.triplet_id not in {t.triplet_id for t in read_triplets(folder / "d.csv")}
 
 
-def test_readable_triplets_have_enough_nats(folder: Path) -> None:
-    """Witness: one triplet was given too few; a table of one word has hardly any of the text's."""
-    first, *others = some_triplets(4)
-    low = first.log_prob_natural_model_1 - 4.9
-    poor = replace(first, log_prob_synthetic_1_model_1=low, controversiality=20 + 4.9)
-    write_table(folder / "poor.csv", columns_of(Triplet, [poor, *others]))
+def test_triplets_with_too_few_nats_are_excluded(folder: Path) -> None:
+    """Witness: one triplet with too few nats; a table that lacks most words of the text."""
+    original, *other_triplets = some_triplets(4)
+    log_prob = original.log_prob_natural_model_1 - 4.9
+    weak_triplet = replace(
+        original, log_prob_synthetic_1_model_1=log_prob, controversiality=20 + 4.9
+    )
+    write_table(folder / "poor.csv", columns_of(Triplet, [weak_triplet, *other_triplets]))
     (folder / "tags.csv").write_text("word,tag,count\nnature,noun,1\n")
     options = "--triplets poor.csv --per-pair 3 --quantiles 0 --tags tags.csv --out r.csv"
-    done = run(folder, "select", "triplets", *options.split(), status=0)
-    assert f"Excluded: 1 of {len(others) + 1} triplets, with less than 5 nats on" in done.stderr
-    assert poor.triplet_id not in {t.triplet_id for t in read_triplets(folder / "r.csv")}
-    assert "tags.csv has less than half of the words" in done.stderr
+    result = run(folder, "select", "triplets", *options.split(), status=0)
+    assert (
+        f"Excluded: 1 of {len(other_triplets) + 1} triplets, with less than 5 nats on"
+        in result.stderr
+    )
+    assert weak_triplet.triplet_id not in {t.triplet_id for t in read_triplets(folder / "r.csv")}
+    assert "tags.csv has less than half of the words" in result.stderr
     assert "tags.csv" in json.loads((folder / "r.csv.meta.json").read_text())["inputs"]
     certificate = json.loads((folder / "r.csv.certificate.json").read_text())
     assert (certificate["question"]["enough"], certificate["question"]["tags"]) == (5, "tags.csv")
 
 
-def test_sentences_of_an_earlier_study_are_left_out(folder: Path) -> None:
+def test_sentences_of_an_earlier_study_are_excluded(folder: Path) -> None:
     """Witness: the same call in this process."""
-    first = "select natural --scores scores.csv --per-pair 2 --out first.csv"
-    succeed(folder, first)
-    succeed(folder, first.replace("first", "second"), "--exclude", "first.csv")
-    used = {s for p in read_pairs(folder / "first.csv") for s in (p.sentence_1, p.sentence_2)}
-    second = read_pairs(folder / "second.csv")
-    assert not used & {s for p in second for s in (p.sentence_1, p.sentence_2)}
+    command = "select natural --scores scores.csv --per-pair 2 --out first.csv"
+    succeed(folder, command)
+    succeed(folder, command.replace("first", "second"), "--exclude", "first.csv")
+    used_sentences = {
+        s for p in read_pairs(folder / "first.csv") for s in (p.sentence_1, p.sentence_2)
+    }
+    new_pairs = read_pairs(folder / "second.csv")
+    assert not used_sentences & {s for p in new_pairs for s in (p.sentence_1, p.sentence_2)}
     (folder / "n.csv").write_text("model_1,model_2,per_pair\nmodel-0,model-1,4\n")
-    counted = first.replace("first", "third").split()
-    succeed(folder, *counted, "--counts", "n.csv")
+    counts_command = command.replace("first", "third").split()
+    succeed(folder, *counts_command, "--counts", "n.csv")
     expected = choose(random_table(), per_pair=2, counts=(("model-0", "model-1", 4),))
     assert read_pairs(folder / "third.csv") == expected.pairs
 
 
 @pytest.mark.slow
-def test_a_design_comes_with_a_summary_and_a_certificate(folder: Path) -> None:
-    done = run(folder, f"{DESIGN} {SMALL} --seed 3 --out trials.csv", status=0)
-    assert "warning" not in done.stderr
+def test_design_writes_a_summary_and_a_certificate(folder: Path) -> None:
+    result = run(folder, f"{DESIGN} {SMALL} --seed 3 --out trials.csv", status=0)
+    assert "warning" not in result.stderr
     summary = (folder / "trials.csv.summary.md").read_text()
     assert "With 4 groups no signed-rank test" in summary
     assert (
-        "1 catch trial correct. This excludes 1.0% of the participants who guess in" in done.stderr
+        "1 catch trial correct. This excludes 1.0% of the participants who guess in"
+        in result.stderr
     )
     trials = read_trials(folder / "trials.csv")
     assert Counter(t.group for t in trials) == dict.fromkeys(range(1, 5), 6 * 4 + 3)
@@ -141,56 +150,60 @@ def test_a_design_comes_with_a_summary_and_a_certificate(folder: Path) -> None:
     assert json.loads((folder / "trials.csv.meta.json").read_text())["seed"] == 3
 
 
-def reject(folder: Path, table: str, stimuli: Sequence[Stimulus], *places: int) -> None:
-    """Write a review of stimuli that rejects those at some places."""
+def write_rejections(
+    folder: Path, table: str, stimuli: Sequence[Stimulus], *rejected_indices: int
+) -> None:
+    """Write a review that rejects the stimuli at some indices."""
     items = undecided_items(stimuli, "Ann")
     write_review(
         folder / table,
         [
-            replace(item, decision=Decision.REJECT if place in places else Decision.KEEP)
-            for place, item in enumerate(items)
+            replace(item, decision=Decision.REJECT if index in rejected_indices else Decision.KEEP)
+            for index, item in enumerate(items)
         ],
     )
 
 
-@pytest.mark.usefixtures("unpainted")
-def test_reviews_change_as_little_as_can_be(folder: Path) -> None:
-    """From selections to a design: each command keeps what was not rejected, and says so."""
+@pytest.mark.usefixtures("empty_design_figures")
+def test_reviews_replace_only_rejected_items(folder: Path) -> None:
+    """From selections to a design, each command keeps the accepted items and reports the others."""
     select = "select natural --scores scores.csv --per-pair 2 --out"
     succeed(folder, select, "p1.csv")
-    first = read_pairs(folder / "p1.csv")
-    reject(folder, "rp.csv", first, 1)
-    done = run(folder, select, "p2.csv", "--review", "rp.csv", status=0)
-    assert len(set(first) & set(read_pairs(folder / "p2.csv"))) == 5
+    first_pairs = read_pairs(folder / "p1.csv")
+    write_rejections(folder, "rp.csv", first_pairs, 1)
+    result = run(folder, select, "p2.csv", "--review", "rp.csv", status=0)
+    assert len(set(first_pairs) & set(read_pairs(folder / "p2.csv"))) == 5
 
     select = "select triplets --triplets triplets.csv --per-pair 3 --quantiles 0 --out"
     succeed(folder, select, "t1.csv")
     triplets_before = read_triplets(folder / "t1.csv")
-    reject(folder, "rt.csv", triplets_before, 4, 8)
-    done = run(folder, select, "t2.csv", "--review", "rt.csv", status=0)
+    write_rejections(folder, "rt.csv", triplets_before, 4, 8)
+    result = run(folder, select, "t2.csv", "--review", "rt.csv", status=0)
     assert len(set(triplets_before) & set(read_triplets(folder / "t2.csv"))) == 16
-    done = run(folder, select.replace("--per-pair 3", "--per-pair 2"), "t3.csv",
+    result = run(folder, select.replace("--per-pair 3", "--per-pair 2"), "t3.csv",
                "--review", "rt.csv")  # fmt: skip
-    kept = {t.triplet_id for t in triplets_before} - {triplets_before[n].triplet_id for n in (4, 8)}
-    lost = kept - {t.triplet_id for t in read_triplets(folder / "t3.csv")}
-    assert lost
-    assert all(name in done.stderr for name in lost)
-    assert "--per-pair" in done.stderr
+    kept_ids = {t.triplet_id for t in triplets_before} - {
+        triplets_before[n].triplet_id for n in (4, 8)
+    }
+    lost_ids = kept_ids - {t.triplet_id for t in read_triplets(folder / "t3.csv")}
+    assert lost_ids
+    assert all(name in result.stderr for name in lost_ids)
+    assert "--per-pair" in result.stderr
 
     design = "design --triplets t1.csv --sentences natural.txt --groups 3 --twins"
     succeed(folder, design, *SMALL.split(), "--out", "d1.csv")
-    before = read_trials(folder / "d1.csv")
-    place = next(i for i, trial in enumerate(before) if trial.condition == "catch")
-    reject(folder, "rd.csv", before, place)
-    refused = run(
+    trials_before = read_trials(folder / "d1.csv")
+    catch_index = next(i for i, trial in enumerate(trials_before) if trial.condition == "catch")
+    write_rejections(folder, "rd.csv", trials_before, catch_index)
+    refusal = run(
         folder, f"{design} {SMALL} --review rd.csv --review rt.csv --out d2.csv", status=2
     )
-    assert "Run 'contstim select triplets --review FILE' first" in refused.stderr
-    again = f"{design} {SMALL} --review rd.csv --review rt.csv --out d2.csv".replace("t1", "t2")
-    done = run(folder, again, "--seed", "9", status=0)
-    after = read_trials(folder / "d2.csv")
-    assert len(after) == len(before)
-    assert len(set(before) & set(after)) == len(before) - 1 - 2 * 3
+    assert "Run 'contstim select triplets --review FILE' first" in refusal.stderr
+    command = f"{design} {SMALL} --review rd.csv --review rt.csv --out d2.csv".replace("t1", "t2")
+    result = run(folder, command, "--seed", "9", status=0)
+    trials_after = read_trials(folder / "d2.csv")
+    assert len(trials_after) == len(trials_before)
+    assert len(set(trials_before) & set(trials_after)) == len(trials_before) - 1 - 2 * 3
 
 
 SELECT = "select triplets --triplets triplets.csv --out x.csv"
@@ -203,7 +216,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(
-    ("command", "named"),
+    ("command", "pattern"),
     [
         ("select triplets --triplets empty.csv --out x.csv", "empty.csv"),
         (f"{SELECT} --per-pair 3", "10"),
@@ -231,13 +244,15 @@ BAD = {
         ("design --random-per-group 0 --catch-per-group 0 --out x.csv", "pairs, triplets"),
     ],
 )
-def test_bad_input_is_one_message_and_status_2(folder: Path, command: str, named: str) -> None:
+def test_bad_input_ends_with_one_message_and_status_2(
+    folder: Path, command: str, pattern: str
+) -> None:
     for name, content in BAD.items():
         (folder / name).write_text(content)
-    before = set(folder.iterdir())
-    done = run(folder, command)
-    assert (done.returncode, done.stdout) == (2, "")
-    last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("error: ")
-    assert re.search(named, last), last
-    assert set(folder.iterdir()) == before
+    files_before = set(folder.iterdir())
+    result = run(folder, command)
+    assert (result.returncode, result.stdout) == (2, "")
+    error = result.stderr.strip().splitlines()[-1]
+    assert error.startswith("error: ")
+    assert re.search(pattern, error), error
+    assert set(folder.iterdir()) == files_before

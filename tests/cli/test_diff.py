@@ -1,4 +1,4 @@
-"""`contstim diff`: the page, the table, and the study that its last line makes."""
+"""`contstim diff`: the page, the table, and the study that its last line creates."""
 
 import csv
 import re
@@ -19,17 +19,17 @@ from contstim.words.sentence import Sentence
 from tests.cli.running import invoke
 from tests.models.tiny import Folder, specification
 
-pytestmark = pytest.mark.usefixtures("unsaved")
+pytestmark = pytest.mark.usefixtures("unsaved_figures")
 
 
-def test_page_table_and_study(
+def test_diff_writes_a_page_a_table_and_a_study(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Outside witness: the models score every sentence of the table again."""
+    """External witness: the models score every sentence of the table again."""
     monkeypatch.chdir(tmp_path)
     models = {name: f"{name}=kenlm:{trained / name}gram.arpa" for name in "243"}
     command = [*list(models.values())[:2], "--per-pair", "4", "--enough", "2", "--quiet"]
-    shown = invoke("diff", *command, "--baseline", models["3"]).stdout
+    output = invoke("diff", *command, "--baseline", models["3"]).stdout
     page = (tmp_path / "diff.html").read_text(encoding="utf-8")
     assert "http" not in re.sub(r"data:image/png;base64,[^\"]+", "", page)
     with Path("diff.csv").open(encoding="utf-8") as file:
@@ -45,10 +45,10 @@ def test_page_table_and_study(
         assert float(row["drop"]) >= 2 - 1e-4
         for name, model in scorers.items():
             assert float(row[f"log_prob_{name}"]) == pytest.approx(model.log_probs([sentence])[0])
-        changed = zip(natural.words, sentence.words, strict=True)
-        expected = "; ".join(f"{old} → {new}" for old, new in changed if old != new)
+        word_pairs = zip(natural.words, sentence.words, strict=True)
+        expected = "; ".join(f"{old} → {new}" for old, new in word_pairs if old != new)
         assert row["changed_words"] == expected
-    (line,) = [line for line in shown.splitlines() if line.startswith("  contstim new ")]
+    (line,) = [line for line in output.splitlines() if line.startswith("  contstim new ")]
     invoke(*shlex.split(line)[1:], "--quiet")
     study = read_study(Path("study"))
     assert [model.name for model in study.models] == ["2", "4"]
@@ -59,7 +59,7 @@ def test_page_table_and_study(
 
 
 @pytest.mark.slow
-def test_three_scorers_of_two_units_and_a_text_with_words_that_the_lexicon_lacks(
+def test_three_models_with_two_units_and_unknown_words(
     trained: Path, tiny_checkpoint: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -67,10 +67,10 @@ def test_three_scorers_of_two_units_and_a_text_with_words_that_the_lexicon_lacks
     Path("text.txt").write_text("".join(f"{n} saw the dog in {m}\n" for n in names for m in names))
     models = [f"kenlm:{trained}/3gram.arpa+slor:{trained}/1gram.arpa"]
     models += [specification(tiny_checkpoint, name) for name in ("gpt2", "llama")]
-    done = invoke("diff", *models[1:], "--text", "text.txt", "--per-pair", "1", "--enough", "0.1")
-    assert "text.txt: 200 of 256 sentences are used" in done.stderr
-    done = invoke("diff", *models, "--per-pair", "1", "--enough", "0.05", "--out", "three")
-    assert done.exit_code == 0
+    result = invoke("diff", *models[1:], "--text", "text.txt", "--per-pair", "1", "--enough", "0.1")
+    assert "text.txt: 200 of 256 sentences are used" in result.stderr
+    result = invoke("diff", *models, "--per-pair", "1", "--enough", "0.05", "--out", "three")
+    assert result.exit_code == 0
     with Path("three.csv").open(encoding="utf-8") as file:
         rows = [*csv.DictReader(file)]
     assert len(rows) == 6
@@ -86,7 +86,7 @@ def test_three_scorers_of_two_units_and_a_text_with_words_that_the_lexicon_lacks
         new_study(Path("other"), models[:1])
 
 
-def test_the_recommended_study_has_the_judge_the_context_and_the_text(
+def test_recommended_study_has_judge_context_and_text(
     trained: Path, tiny_checkpoint: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -110,7 +110,7 @@ def test_the_recommended_study_has_the_judge_the_context_and_the_text(
     assert "train.ngram" not in Path("study/study.toml").read_text()
 
 
-def test_unsuitable_input(trained: Path, tmp_path: Path) -> None:
+def test_unsuitable_input_is_refused(trained: Path, tmp_path: Path) -> None:
     model, text = f"kenlm:{trained / '2gram.arpa'}", tmp_path / "text.txt"
     text.write_text("Xylophones quack loudly\n" * 30)
     out = ["--out", str(tmp_path / "diff")]

@@ -1,4 +1,4 @@
-"""`contstim export …`, a platform's answers, `contstim import …`, and on to the analysis."""
+"""Export to platforms, plant responses, import them, and go on to the analysis."""
 
 import json
 import stat
@@ -26,7 +26,7 @@ from tests.experiments.platforms.test_jspsych_reading import write as write_data
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = hostile_trials(brackets=False)
-PCIBEX_PEOPLE = {"ann": "L01", "=HYPERLINK(1, 2)": "L04"}
+PCIBEX_LISTS = {"ann": "L01", "=HYPERLINK(1, 2)": "L04"}
 
 
 @pytest.fixture
@@ -35,13 +35,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def answer_pcibex(folder: Path, planted: PlantedAnswers) -> None:
-    text = pcibex.results(folder / "out", PCIBEX_PEOPLE, planted)
+def answer_pcibex(folder: Path, answers: PlantedAnswers) -> None:
+    text = pcibex.results(folder / "out", PCIBEX_LISTS, answers)
     (folder / "data.csv").write_text(text, encoding="utf-8")
 
 
-def answer_psychopy(folder: Path, planted: PlantedAnswers) -> None:
-    for n, path in enumerate(psychopy.data(folder / "out", folder, planted, "keyboard")):
+def answer_psychopy(folder: Path, answers: PlantedAnswers) -> None:
+    for n, path in enumerate(psychopy.data(folder / "out", folder, answers, "keyboard")):
         path.rename(folder / f"data{n}.csv")
 
 
@@ -49,12 +49,12 @@ ROUTES: dict[str, tuple[Callable[[Path, PlantedAnswers], object], str, str]] = {
     "pcibex": (answer_pcibex, "", "data.csv"),
     "psychopy": (answer_psychopy, "", "data0.csv data1.csv data2.csv"),
     "gorilla": (
-        lambda f, planted: gorilla.data(f / "out", f / "data.csv", planted),
+        lambda folder, answers: gorilla.data(folder / "out", folder / "data.csv", answers),
         "",
         "data.csv",
     ),
     "qualtrics": (
-        lambda folder, planted: qualtrics.data(folder / "out", folder / "data.csv", planted),
+        lambda folder, answers: qualtrics.data(folder / "out", folder / "data.csv", answers),
         "--lists-per-group 2 --timing",
         "data.csv --key out/key.csv",
     ),
@@ -62,46 +62,46 @@ ROUTES: dict[str, tuple[Callable[[Path, PlantedAnswers], object], str, str]] = {
 
 
 @pytest.mark.parametrize("platform", ROUTES)
-def test_planted_ratings_come_back_and_are_admitted(folder: Path, platform: str) -> None:
-    """Ratings drawn as people press buttons on the exported files, in canonical order again."""
+def test_planted_ratings_are_imported_and_admitted(folder: Path, platform: str) -> None:
+    """Ratings are planted as button presses and imported in canonical order."""
     answer, options, files = ROUTES[platform]
     command = f"export {platform} --trials trials.csv --out out --seed 4 {options}"
     assert succeed(folder, command) == ""
     assert (folder / "out" / "README.md").read_text(encoding="utf-8").startswith("# ")
     record = json.loads((folder / "out" / "export.meta.json").read_text())
     assert (record["platform"], record["seed"]) == (platform, 4)
-    planted = PlantedAnswers(TRIALS)
-    answer(folder, planted)
+    answers = PlantedAnswers(TRIALS)
+    answer(folder, answers)
     command = f"import {platform} {files} --trials trials.csv --out responses.csv"
     assert "every participant rated every trial" in succeed(folder, command)
     responses = read_responses(folder / "responses.csv")
-    assert list(responses) == planted.responses
+    assert list(responses) == answers.responses
     trials = read_trials(folder / "trials.csv")
     admission = admit(trials, responses, exclusions=Exclusions(min_catch=0))
-    assert len(admission.participants) == len({r.participant for r in planted.responses})
+    assert len(admission.participants) == len({r.participant for r in answers.responses})
 
 
-def test_psych_ds_is_written_and_checked(folder: Path) -> None:
+def test_psych_ds_export_passes_its_check(folder: Path) -> None:
     command = (
         "export psych-ds --trials trials.csv --out set --name pairs --author Ada --licence CC0"
     )
-    said = run(folder, command)
-    assert "set follows the rules of Psych-DS 1.5." in said.stderr
+    result = run(folder, command)
+    assert "set follows the rules of Psych-DS 1.5." in result.stderr
     assert run(folder, "check psych-ds set").returncode == 0
     (folder / "set" / "data" / "extra.csv").write_text("a\n1\n")
-    checked = run(folder, "check psych-ds set", status=1)
-    assert checked.stdout == "error: FILENAME_KEYWORD_FORMATTING_ERROR: data/extra.csv\n"
+    check = run(folder, "check psych-ds set", status=1)
+    assert check.stdout == "error: FILENAME_KEYWORD_FORMATTING_ERROR: data/extra.csv\n"
     assert "has no rules" in run(folder, "check", "csv", "set").stderr
 
 
-def test_an_analysis_in_r_is_written_from_three_tables(tmp_path: Path) -> None:
+def test_export_r_writes_an_analysis_from_three_tables(tmp_path: Path) -> None:
     experiment = simulate(("a", "b"), (4, 4))
     write_table(tmp_path / "trials.csv", trial_columns(experiment.trials))
     write_responses(tmp_path / "responses.csv", experiment.responses)
     experiment.scores.write(tmp_path / "scores.csv")
     command = "export r --trials trials.csv --responses responses.csv --out in-r".split()
-    failed = run(tmp_path, *command, status=2)
-    assert "--scores" in failed.stderr
+    result = run(tmp_path, *command, status=2)
+    assert "--scores" in result.stderr
     assert succeed(tmp_path, *command, "--scores", "scores.csv") == ""
     assert (tmp_path / "in-r" / "analysis.R").is_file()
     record = json.loads((tmp_path / "in-r" / "export.meta.json").read_text())
@@ -117,18 +117,18 @@ def test_export_jspsych(tmp_path: Path) -> None:
     practice = "sentence_1;sentence_2\nDogs bark;Bark dogs the\n"
     (tmp_path / "practice.csv").write_text(practice)
     command = "export jspsych --trials trials.csv --out experiment --title Pairs --language de"
-    done = run(
+    result = run(
         tmp_path,
         command,
         *"--practice practice.csv --save datapipe --datapipe-id abc123".split(),
         *"--redirect https://app.prolific.com/submissions/complete?cc=C1".split(),
         status=0,
     )
-    assert "18 pairs in 2 groups" in done.stderr
-    assert "warning: the texts of experiment still contain placeholders" in done.stderr
-    assert "[Kontakt]" in done.stderr
+    assert "18 pairs in 2 groups" in result.stderr
+    assert "warning: the texts of experiment still contain placeholders" in result.stderr
+    assert "[Kontakt]" in result.stderr
     study = json.loads((tmp_path / "experiment" / "study.json").read_text())
-    assert {name: len(own) for name, own in study["groups"].items()} == {"1": 9, "2": 9}
+    assert {name: len(trials) for name, trials in study["groups"].items()} == {"1": 9, "2": 9}
     assert study["save"]["experiment"] == "abc123"
     assert study["completion"]["redirect"].endswith("cc=C1")
     assert study["texts"]["practice.csv"] == practice
@@ -142,12 +142,12 @@ def test_export_jspsych(tmp_path: Path) -> None:
     assert record["command"][1:3] == ["export", "jspsych"]
 
 
-SEEN_TRIALS = make_trials()
-RESPONSES = make_responses(SEEN_TRIALS, {"9001": 1, "9002": 2})
+RATED_TRIALS = make_trials()
+RESPONSES = make_responses(RATED_TRIALS, {"9001": 1, "9002": 2})
 
 
-def test_import_gorilla(tmp_path: Path) -> None:
-    half = [r for r in RESPONSES if r.participant == "9001" or r.position <= 10]
+def test_import_gorilla_reports_incomplete_participants(tmp_path: Path) -> None:
+    responses = [r for r in RESPONSES if r.participant == "9001" or r.position <= 10]
     rows = [
         {
             "Participant Private ID": r.participant,
@@ -156,47 +156,47 @@ def test_import_gorilla(tmp_path: Path) -> None:
             "Zone Name": f"resp{r.rating if r.left == 1 else 7 - r.rating}",
             "Reaction Time": r.rt_ms,
         }
-        for r in half
+        for r in responses
     ]
     write_data(tmp_path / "export.csv", rows)
-    write_table(tmp_path / "trials.csv", trial_columns(SEEN_TRIALS))
-    said = succeed(tmp_path, "import gorilla export.csv --trials trials.csv --out responses.csv")
-    assert "9002 did not rate every trial of the group (10:" in said
-    assert list(read_responses(tmp_path / "responses.csv")) == half
+    write_table(tmp_path / "trials.csv", trial_columns(RATED_TRIALS))
+    output = succeed(tmp_path, "import gorilla export.csv --trials trials.csv --out responses.csv")
+    assert "9002 did not rate every trial of the group (10:" in output
+    assert list(read_responses(tmp_path / "responses.csv")) == responses
     record = json.loads((tmp_path / "responses.csv.meta.json").read_text())
     assert record["problems"][0]["participant"] == "9002"
-    failed = run(tmp_path, "import gorilla export.csv --out r.csv", status=2)
-    assert "--trials" in failed.stderr
+    result = run(tmp_path, "import gorilla export.csv --out r.csv", status=2)
+    assert "--trials" in result.stderr
 
 
-def test_columns_about_people_are_kept(tmp_path: Path) -> None:
-    """Beside the answers to questions, so that rules of exclusion can ask for them."""
+def test_import_keeps_columns_about_participants(tmp_path: Path) -> None:
+    """They are stored with the questionnaire answers, where exclusion rules find them."""
     rows = page(RESPONSES)
     for row in rows:
         row["age"] = {"9001": 31, "9002": "=1+1"}.get(row.get("participant", ""))
     write_data(tmp_path / "data.json", rows)
-    write_table(tmp_path / "trials.csv", trial_columns(SEEN_TRIALS))
+    write_table(tmp_path / "trials.csv", trial_columns(RATED_TRIALS))
     command = "import jspsych data.json --trials trials.csv --out responses.csv".split()
     succeed(tmp_path, *command, "--keep", "age")
-    told = read_answers(tmp_path / "responses.csv.questions.csv")
-    assert told == [QuestionAnswer("9001", "age", "31"), QuestionAnswer("9002", "age", "=1+1")]
-    failed = run(tmp_path, *command, "--keep", "trial_id", status=2)
-    assert "names trial_id, which has several values for 9001" in failed.stderr
+    answers = read_answers(tmp_path / "responses.csv.questions.csv")
+    assert answers == [QuestionAnswer("9001", "age", "31"), QuestionAnswer("9002", "age", "=1+1")]
+    result = run(tmp_path, *command, "--keep", "trial_id", status=2)
+    assert "names trial_id, which has several values for 9001" in result.stderr
 
 
-def test_of_several_ratings_one_may_be_kept(tmp_path: Path) -> None:
-    again = replace(RESPONSES[0], rating=7 - RESPONSES[0].rating)
-    write_data(tmp_path / "data.json", page([*RESPONSES, again]))
-    write_table(tmp_path / "trials.csv", trial_columns(SEEN_TRIALS))
+def test_import_keeps_the_first_or_last_of_several_ratings(tmp_path: Path) -> None:
+    repeat = replace(RESPONSES[0], rating=7 - RESPONSES[0].rating)
+    write_data(tmp_path / "data.json", page([*RESPONSES, repeat]))
+    write_table(tmp_path / "trials.csv", trial_columns(RATED_TRIALS))
     command = "import jspsych data.json --trials trials.csv --out responses.csv".split()
     assert "9001 rated the same trial more than once" in succeed(tmp_path, *command)
-    for which, kept in (("first", RESPONSES[0]), ("last", again)):
-        said = run(tmp_path, *command, "--duplicates", which)
-        assert "every participant rated every trial" in said.stdout
+    for order, expected in (("first", RESPONSES[0]), ("last", repeat)):
+        result = run(tmp_path, *command, "--duplicates", order)
+        assert "every participant rated every trial" in result.stdout
         assert (
-            f"(the {which} rating of a trial is kept): 1 rating by 9001, of {again.trial_id}."
-            in said.stderr
+            f"(the {order} rating of a trial is kept): 1 rating by 9001, of {repeat.trial_id}."
+            in result.stderr
         )
-        first, *others = read_responses(tmp_path / "responses.csv")
-        assert first.rating == kept.rating
-        assert others == RESPONSES[1:]
+        response, *other_responses = read_responses(tmp_path / "responses.csv")
+        assert response.rating == expected.rating
+        assert other_responses == RESPONSES[1:]

@@ -1,4 +1,4 @@
-"""Models whose names are formulas, markup, HTML and table signs, from scores to figures."""
+"""Models named with formulas, markup, HTML and table signs, from scores to figures."""
 
 import shutil
 from html.parser import HTMLParser
@@ -38,8 +38,8 @@ def folder(
     return tmp_path
 
 
-class _Texts(HTMLParser):
-    """The texts of a page's cells, as a browser reads them."""
+class _PageReader(HTMLParser):
+    """Collect the tags and texts of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,33 +53,33 @@ class _Texts(HTMLParser):
         self.texts.add(data)
 
 
-@pytest.mark.usefixtures("unpainted")
-def test_from_scores_to_figures(folder: Path) -> None:
-    """Witnesses: every command ends well; the page, read back, holds the names letter by letter."""
+@pytest.mark.usefixtures("empty_design_figures")
+def test_hostile_names_survive_from_scores_to_figures(folder: Path) -> None:
+    """Witnesses: every command succeeds; the page, read back, holds the names letter by letter."""
     names = [f"kenlm:{name}" for name in NAMES]
-    given = [option for name in names for option in ("--model", name)]
-    invoke("score --sentences natural.txt --out scores.csv", *given)
+    model_options = [option for name in names for option in ("--model", name)]
+    invoke("score --sentences natural.txt --out scores.csv", *model_options)
     assert ScoreTable.from_file(folder / "scores.csv").models == tuple(names)
     invoke("select natural --scores scores.csv --per-pair 2 --out pairs.csv")
-    few = "--groups 1 --random-per-group 2 --catch-per-group 2"
-    invoke(f"design --pairs pairs.csv --sentences natural.txt {few} --out trials.csv")
-    invoke("score --sentences trials.csv --out trial-scores.csv -q", *given)
+    counts = "--groups 1 --random-per-group 2 --catch-per-group 2"
+    invoke(f"design --pairs pairs.csv --sentences natural.txt {counts} --out trials.csv")
+    invoke("score --sentences trials.csv --out trial-scores.csv -q", *model_options)
     invoke(
         "simulate --trials trials.csv --scores trial-scores.csv --participants 4 --noise 1 "
         "--out responses.csv --model",
         names[0],
     )
     inputs = "--trials trials.csv --responses responses.csv --scores trial-scores.csv"
-    shown = invoke(f"analyze {inputs} --min-catch 0 --out results").output
+    output = invoke(f"analyze {inputs} --min-catch 0 --out results").output
     for name in names:
-        assert f": {name}\n" in shown
-    page = _Texts()
+        assert f": {name}\n" in output
+    page = _PageReader()
     page.feed((folder / "results" / "report.html").read_text())
     assert set(names) <= page.texts
     assert not page.tags & {"b", "bold"}
     assert {path.stem for path in (folder / "results" / "figures").glob("*.png")} >= {"ranks"}
-    invoke(f"controls {inputs} --text natural.txt --min-catch 0 --out controls", *given)
-    invoke("evaluate blimp --data pairs-to-judge.csv --out blimp", *given)
+    invoke(f"controls {inputs} --text natural.txt --min-catch 0 --out controls", *model_options)
+    invoke("evaluate blimp --data pairs-to-judge.csv --out blimp", *model_options)
     assert (folder / "blimp" / "profile.png").is_file()
     rows = [
         line
@@ -90,14 +90,17 @@ def test_from_scores_to_figures(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["--sentences", "--model", "--out"])
-def test_a_name_longer_than_the_file_system_takes(folder: Path, option: str) -> None:
-    """One message, status 2, nothing written."""
-    given = {"--model": f"kenlm:{NAMES[0]}", "--sentences": "natural.txt", "--out": "out.csv"}
-    given[option] = "x" * 300 + ".arpa" * (option == "--model") + ".csv" * (option == "--out")
-    before = {path.name for path in folder.iterdir()}
-    options = [part for item in given.items() for part in item]
-    done = run(folder, "score", *options, "--store", "s.sqlite")
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith("error: ")
-    assert "Traceback" not in done.stderr
-    assert {path.name for path in folder.iterdir()} - before <= {"s.sqlite", "s.sqlite.times.json"}
+def test_too_long_file_name_is_one_error(folder: Path, option: str) -> None:
+    """One message, status 2, and no output."""
+    values = {"--model": f"kenlm:{NAMES[0]}", "--sentences": "natural.txt", "--out": "out.csv"}
+    values[option] = "x" * 300 + ".arpa" * (option == "--model") + ".csv" * (option == "--out")
+    names_before = {path.name for path in folder.iterdir()}
+    options = [part for item in values.items() for part in item]
+    result = run(folder, "score", *options, "--store", "s.sqlite")
+    assert result.returncode == 2
+    assert result.stderr.splitlines()[-1].startswith("error: ")
+    assert "Traceback" not in result.stderr
+    assert {path.name for path in folder.iterdir()} - names_before <= {
+        "s.sqlite",
+        "s.sqlite.times.json",
+    }

@@ -1,4 +1,4 @@
-"""What needs log-probabilities refuses scores that are something else, before any work."""
+"""Commands that need log-probabilities refuse other scores before any work."""
 
 from pathlib import Path
 
@@ -17,18 +17,18 @@ RANDOM = Condition.RANDOM_NATURAL
 
 
 @pytest.mark.parametrize("transform", ["+mean", "+slor:1.arpa"])
-def test_no_search_takes_a_transformed_model(folder: Path, transform: str) -> None:
-    plain, other = load_model("kenlm:2.arpa"), load_scorer(f"kenlm:3.arpa{transform}")
-    words = Vocabulary.load(folder / "vocab.txt")
+def test_searches_refuse_transformed_models(folder: Path, transform: str) -> None:
+    plain, transformed = load_model("kenlm:2.arpa"), load_scorer(f"kenlm:3.arpa{transform}")
+    vocabulary = Vocabulary.load(folder / "vocab.txt")
     natural = Sentence.parse((folder / "natural.txt").read_text().splitlines()[0])
     message = r"scores of kenlm:3.arpa.* are not log-probabilities of sentences: .* is nats per"
-    for first, second in ((plain, other), (other, plain)):
+    for first, second in ((plain, transformed), (transformed, plain)):
         for search in (synthesize, synthesize_pair, synthesize_triplet):
             with pytest.raises(ModelError, match=message):
-                search(first, second, natural, words)
+                search(first, second, natural, vocabulary)
 
 
-def test_a_simulation_reads_what_the_scores_are_from_their_record(folder: Path) -> None:
+def test_simulation_reads_the_unit_of_scores_from_their_record(folder: Path) -> None:
     lines = (folder / "natural.txt").read_text().splitlines()
     sentences = list(map(Sentence.parse, lines))
     trials = [
@@ -43,14 +43,14 @@ def test_a_simulation_reads_what_the_scores_are_from_their_record(folder: Path) 
         invoke(simulate, "kenlm:3.arpa+mean")
     invoke(simulate, "kenlm:2.arpa", "--noise", "1")
     record = folder / "s.csv.meta.json"
-    known = record.read_text()
+    original = record.read_text()
     for damage in ('{"models": 3}', '{"models": {"kenlm:2.arpa": 3}}', "[]", "{", ""):
         record.write_text(damage)
         with pytest.raises(InputError):
             invoke(simulate, "kenlm:2.arpa")
-    record.write_text(known)
-    few = "--groups 1 --random-per-group 1 --catch-per-group 1"
-    invoke(f"design --sentences natural.txt {few} --out d.csv")
+    record.write_text(original)
+    counts = "--groups 1 --random-per-group 1 --catch-per-group 1"
+    invoke(f"design --sentences natural.txt {counts} --out d.csv")
     with pytest.raises(ModelError, match="nats per token"):
         invoke("power --trials d.csv --scores s.csv --out r.csv")
     assert not (folder / "r.csv.power.csv").exists()

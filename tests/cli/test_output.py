@@ -1,4 +1,4 @@
-"""Tables on the terminal, messages about long work, and how the program ends."""
+"""Progress on the terminal, standard streams, and how the program exits."""
 
 import os
 import subprocess
@@ -13,32 +13,34 @@ from contstim.cli.output import ProgressBars
 
 
 def wait_for(captured: pytest.CaptureFixture[str], text: str) -> str:
-    """What was printed, as soon as it holds a text."""
-    said = ""
+    """Wait until the printed text contains `text` and return it."""
+    printed = ""
     for _ in range(500):
-        said += captured.readouterr().err
-        if text in said:
-            return said
+        printed += captured.readouterr().err
+        if text in printed:
+            return printed
         time.sleep(0.02)
-    raise AssertionError(f"{text!r} is not in {said[-300:]!r}")
+    raise AssertionError(f"{text!r} is not in {printed[-300:]!r}")
 
 
-def test_time_left(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """By hand: 600 of 1,000 were there before; 100 took 60 seconds, so that 300 take 180."""
-    now = [0.0]
+def test_progress_shows_the_time_left(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand: 600 of 1,000 were stored; 100 took 60 seconds, so that 300 take 180."""
+    seconds = [0.0]
     monkeypatch.setattr(progress_module, "_SECONDS_PER_LINE", 0.02)
-    monkeypatch.setattr(progress_module, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(progress_module, "perf_counter", lambda: seconds[0])
     with ProgressBars() as reporter:
         reporter.progress("triplets", 600, 1000)
-        now[0] = 60.0
+        seconds[0] = 60.0
         reporter.progress("triplets", 700, 1000)
         wait_for(capsys, "triplets, 700 of 1,000 (70 %), 1 min, about 3.0 min left\n")
 
 
-def test_at_most_a_line_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_prints_at_most_one_line_per_minute(capsys: pytest.CaptureFixture[str]) -> None:
     with ProgressBars() as reporter:
-        for done in range(9):
-            reporter.progress("work", done, 9)
+        for n_done in range(9):
+            reporter.progress("work", n_done, 9)
     assert capsys.readouterr().err == ""
     assert progress_module._SECONDS_PER_LINE == 60
 
@@ -48,54 +50,54 @@ ENVIRONMENT = {**os.environ, "COLUMNS": "200"}
 
 
 def run_program(*arguments: str | bytes, **streams: object) -> subprocess.CompletedProcess[str]:
-    given: dict[str, object] = {"capture_output": True, **streams}
+    options: dict[str, object] = {"capture_output": True, **streams}
     if "stdout" in streams:
-        given |= {"capture_output": False, "stderr": subprocess.PIPE}
+        options |= {"capture_output": False, "stderr": subprocess.PIPE}
     return subprocess.run(  # type: ignore[call-overload,no-any-return]
-        [*PROGRAM, *arguments], text=True, env=ENVIRONMENT, timeout=120, **given
+        [*PROGRAM, *arguments], text=True, env=ENVIRONMENT, timeout=120, **options
     )
 
 
 @pytest.mark.parametrize("arguments", [["models"], ["--help"], ["--version"]])
-def test_a_full_standard_output_is_a_named_error(arguments: list[str]) -> None:
-    with Path("/dev/full").open("w") as full:
-        done = run_program(*arguments, stdout=full)
-    assert done.returncode == 2
-    assert done.stderr == (
+def test_full_standard_output_is_an_error(arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as device:
+        result = run_program(*arguments, stdout=device)
+    assert result.returncode == 2
+    assert result.stderr == (
         "error: Cannot read or write standard input or output: No space left on device.\n"
     )
 
 
-def test_a_reader_who_has_read_enough_ends_the_program_quietly() -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    with os.fdopen(writing, "w") as pipe:
-        done = run_program("models", stdout=pipe)
-    assert done.returncode == 1
-    assert done.stderr == ""
+def test_closed_pipe_ends_the_program_quietly() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "w") as pipe:
+        result = run_program("models", stdout=pipe)
+    assert result.returncode == 1
+    assert result.stderr == ""
 
 
-def test_an_argument_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
-    done = run_program(
+def test_argument_that_is_not_utf_8_is_an_error(tmp_path: Path) -> None:
+    result = run_program(
         "vocabulary", "--text", b"caf\xe9.txt", "--out", str(tmp_path / "vocabulary.txt")
     )
-    assert done.returncode == 2
-    assert done.stderr.startswith(r"error: The argument 'caf\udce9.txt' is not UTF-8.")
+    assert result.returncode == 2
+    assert result.stderr.startswith(r"error: The argument 'caf\udce9.txt' is not UTF-8.")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_standard_output_cannot_show_is_a_named_error() -> None:
-    shown = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii:strict", "PYTHONUTF8": "0"}
+def test_text_that_cannot_be_encoded_is_an_error() -> None:
+    environment = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii:strict", "PYTHONUTF8": "0"}
     code = "import sys, contstim.cli.program as p; p.app = lambda: print('é'); "
     code += "import contstim.cli; contstim.cli.main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=shown, timeout=120
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=120
     )
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: Standard output cannot show")
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: Standard output cannot show")
 
 
-INTERRUPTED = """
+INTERRUPT_DURING_IMPORT = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 import contstim.cli
@@ -114,19 +116,19 @@ contstim.cli.main()
 
 
 @pytest.mark.parametrize("module", ["contstim.cli.output", "typer", "contstim.models.families"])
-def test_an_interrupt_is_quiet_from_the_first_moment(module: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, module],
+def test_interrupt_during_imports_is_quiet(module: str) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", INTERRUPT_DURING_IMPORT, module],
         capture_output=True,
         text=True,
         env=ENVIRONMENT,
         timeout=120,
     )
-    assert done.returncode == 130
-    assert done.stderr == ""
+    assert result.returncode == 130
+    assert result.stderr == ""
 
 
-HALF_A_CLASS = """
+INTERRUPT_IN_CLASS_BODY = """
 import os, signal
 
 class Attribute:
@@ -138,9 +140,9 @@ class Owner:
 """
 
 
-def test_an_interrupt_while_a_module_defines_its_classes_waits_for_it(tmp_path: Path) -> None:
-    """Python itself would make a RuntimeError of it, and the command a traceback."""
-    (tmp_path / "half_a_class.py").write_text(HALF_A_CLASS)
+def test_interrupt_waits_until_a_module_is_imported(tmp_path: Path) -> None:
+    """Without this, Python raises a RuntimeError and the command prints a traceback."""
+    (tmp_path / "half_a_class.py").write_text(INTERRUPT_IN_CLASS_BODY)
     code = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -156,9 +158,9 @@ contstim.cli.program.app = app
 contstim.cli.main()
 """
     environment = {**ENVIRONMENT, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=50
     )
-    assert done.returncode == 130
-    assert done.stdout == "imported Owner\n"
-    assert done.stderr == ""
+    assert result.returncode == 130
+    assert result.stdout == "imported Owner\n"
+    assert result.stderr == ""

@@ -39,7 +39,7 @@ TRIPLETS, PAIRS = some_triplets(1), some_pairs(1)
 TRIALS = [
     replace(trial, group=1) for triplet in TRIPLETS for trial in triplet_trials(triplet, twins=True)
 ]
-IDS = [each.triplet_id for each in TRIPLETS]
+IDS = [triplet.triplet_id for triplet in TRIPLETS]
 
 
 @pytest.fixture
@@ -56,13 +56,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def facts(page: Path) -> dict[str, Any]:
-    data = re.search(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"))
-    assert data
-    return dict(json.loads(data[1]))
+def read_page_data(page: Path) -> dict[str, Any]:
+    match = re.search(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"))
+    assert match
+    return dict(json.loads(match[1]))
 
 
-def review_of(path: Path, reviewer: str, *decisions: str) -> None:
+def write_decisions(path: Path, reviewer: str, *decisions: str) -> None:
     items: list[ReviewedItem] = [
         replace(item, decision=Decision(decision), reason="odd" * (decision == "reject"))
         for item, decision in zip(undecided_items(TRIPLETS, reviewer), decisions, strict=True)
@@ -71,21 +71,23 @@ def review_of(path: Path, reviewer: str, *decisions: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "n_items", "own"),
+    ("table", "n_items", "n_columns"),
     [
-        ("triplets.csv", len(TRIPLETS), 2),  # whose log-probabilities stand in the table
+        ("triplets.csv", len(TRIPLETS), 2),  # the table has log-probabilities
         ("pairs.parquet", len(PAIRS), 0),
         ("trials.jsonl", len(TRIALS), 0),
     ],
 )
-def test_each_table_becomes_a_page(folder: Path, table: str, n_items: int, own: int) -> None:
-    done = run(folder, "review", table, "--out", "pages/review.html", status=0)
-    assert "open it in a browser" in done.stderr
-    items = facts(folder / "pages" / "review.html")["items"]
-    assert [len(each["columns"]) for each in items] == [own] * n_items
+def test_review_and_show_write_a_page_for_each_table(
+    folder: Path, table: str, n_items: int, n_columns: int
+) -> None:
+    result = run(folder, "review", table, "--out", "pages/review.html", status=0)
+    assert "open it in a browser" in result.stderr
+    items = read_page_data(folder / "pages" / "review.html")["items"]
+    assert [len(item["columns"]) for item in items] == [n_columns] * n_items
     succeed(folder, "review", table, "--scores", "scores.csv", "--out", "scored.html")
-    items = facts(folder / "scored.html")["items"]
-    assert [len(each["columns"]) for each in items] == [4] * n_items
+    items = read_page_data(folder / "scored.html")["items"]
+    assert [len(item["columns"]) for item in items] == [4] * n_items
     succeed(folder, "show", table, "--out", "show.html")
     page = (folder / "show.html").read_text()
     assert "ngram against rnn" in page
@@ -96,42 +98,44 @@ def test_each_table_becomes_a_page(folder: Path, table: str, n_items: int, own: 
     assert page.count("data:image/png") == 1 + (table == "triplets.csv")
 
 
-def test_answers_of_people_stand_beside_trials(folder: Path) -> None:
-    """By hand: the trials' ratings, and their mean; only their number where one person rated."""
+def test_review_shows_responses_with_trials(folder: Path) -> None:
+    """By hand: the mean of the trials' ratings; only their number for a single participant."""
     trials = make_trials()
     write_table(folder / "seen.csv", trial_columns(trials))
-    people = {"ann": 1, "bob": 1, "cleo": 1}
-    write_responses(folder / "responses.csv", make_responses(trials, people))
-    common = "review seen.csv --out review.html --responses".split()
-    succeed(folder, *common, "responses.csv")
-    rated = {
-        trial.trial_id: [r.rating for r in make_responses(trials, people) if r.trial_id == name]
+    groups_by_participant = {"ann": 1, "bob": 1, "cleo": 1}
+    write_responses(folder / "responses.csv", make_responses(trials, groups_by_participant))
+    command = "review seen.csv --out review.html --responses".split()
+    succeed(folder, *command, "responses.csv")
+    ratings_by_trial = {
+        trial.trial_id: [
+            r.rating for r in make_responses(trials, groups_by_participant) if r.trial_id == name
+        ]
         for trial in trials
         for name in [trial.trial_id]
     }
-    for item in facts(folder / "review.html")["items"]:
-        ratings = rated[item["id"]]
-        if not ratings:  # the second group's
+    for item in read_page_data(folder / "review.html")["items"]:
+        ratings = ratings_by_trial[item["id"]]
+        if not ratings:  # a trial of the second group
             assert (item["answers"], item["sureness"]) == ("", None)
             continue
         assert item["answers"].startswith(f"3 answers: mean rating {np.mean(ratings):.1f}, ")
         assert f"{item['sureness']:.0%} sure of sentence" in item["answers"]
         assert 0.5 <= item["sureness"] <= 1
     record = json.loads((folder / "review.html.meta.json").read_text())
-    assert any("responses.csv" in str(each) for each in record["inputs"])
+    assert any("responses.csv" in str(path) for path in record["inputs"])
     write_responses(folder / "one.csv", make_responses(trials, {"ann": 1}))
-    succeed(folder, *common, "one.csv")
-    item = facts(folder / "review.html")["items"][0]
+    succeed(folder, *command, "one.csv")
+    item = read_page_data(folder / "review.html")["items"][0]
     assert re.fullmatch(r"1 answer: mean rating \d\.0", item["answers"])
     assert item["sureness"] is None
-    failed = run(folder, "review triplets.csv --out x.html --responses one.csv", status=2)
-    assert "triplets.csv has no trials" in failed.stderr
+    result = run(folder, "review triplets.csv --out x.html --responses one.csv", status=2)
+    assert "triplets.csv has no trials" in result.stderr
 
 
-def test_several_reviews_are_counted_and_shown_together(folder: Path) -> None:
+def test_review_counts_and_shows_several_reviews(folder: Path) -> None:
     """Witness: counted by hand."""
-    review_of(folder / "ann.csv", "Ann", "keep", "reject", "reject", "", "keep", "")
-    review_of(folder / "bea.csv", "", "reject", "reject", "", "", "keep", "")
+    write_decisions(folder / "ann.csv", "Ann", "keep", "reject", "reject", "", "keep", "")
+    write_decisions(folder / "bea.csv", "", "reject", "reject", "", "", "keep", "")
     options = "--review ann.csv --review bea.csv --reviewer Ann --out r.html"
     printed = succeed(folder, "review", "triplets.csv", *options.split())
     assert printed.splitlines() == [
@@ -139,26 +143,30 @@ def test_several_reviews_are_counted_and_shown_together(folder: Path) -> None:
         "bea: 3 of 6 triplets decided, 2 rejected",
         "rejected by at least one reviewer: 3; reviewers disagree: 1",
     ]
-    items = facts(folder / "r.html")["items"]
-    assert [each["decision"] for each in items[:2]] == [[["keep", ""]], [["reject", "odd"]]]
+    items = read_page_data(folder / "r.html")["items"]
+    assert [item["decision"] for item in items[:2]] == [[["keep", ""]], [["reject", "odd"]]]
     assert items[0]["others"] == [["bea", "reject", "odd"]]
 
 
-def test_rows_that_files_repeat_are_counted_once(folder: Path) -> None:
-    """Witness: what is printed and shown of the same reviews, each given once."""
-    review_of(folder / "ann.csv", "Ann", "keep", "reject", "reject", "", "keep", "")
-    review_of(folder / "bea.csv", "Bea", "reject", "reject", "", "", "keep", "")
+def test_repeated_rows_are_counted_once(folder: Path) -> None:
+    """Witness: the output and page of the same reviews, each given once."""
+    write_decisions(folder / "ann.csv", "Ann", "keep", "reject", "reject", "", "keep", "")
+    write_decisions(folder / "bea.csv", "Bea", "reject", "reject", "", "", "keep", "")
     rows = (folder / "bea.csv").read_text().splitlines(keepends=True)
     (folder / "twice.csv").write_text("".join([*rows, *rows[1:]]))
-    both = read_reviews([folder / "ann.csv", folder / "bea.csv"])
-    write_review(folder / "both.csv", both.decisions)
-    once = "--review ann.csv --review bea.csv --out once.html"
-    again = "--review ann.csv --review both.csv --review twice.csv --out again.html"
+    reviews = read_reviews([folder / "ann.csv", folder / "bea.csv"])
+    write_review(folder / "both.csv", reviews.decisions)
+    unique_options = "--review ann.csv --review bea.csv --out once.html"
+    repeated_options = "--review ann.csv --review both.csv --review twice.csv --out again.html"
     printed = [
-        succeed(folder, "review", "triplets.csv", *options.split()) for options in (once, again)
+        succeed(folder, "review", "triplets.csv", *options.split())
+        for options in (unique_options, repeated_options)
     ]
     assert printed[0] == printed[1]
-    assert facts(folder / "once.html")["items"] == facts(folder / "again.html")["items"]
+    assert (
+        read_page_data(folder / "once.html")["items"]
+        == read_page_data(folder / "again.html")["items"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -171,36 +179,36 @@ def test_rows_that_files_repeat_are_counted_once(folder: Path) -> None:
         ("triplets.csv --out . --quiet", "it is a folder"),
     ],
 )
-def test_mistakes_are_named_before_writing(folder: Path, options: str, message: str) -> None:
-    review_of(folder / "ann.csv", "Ann", "keep", "reject", "reject", "", "keep", "")
-    first = PAIRS[0].sentence_1
-    assert first
-    (folder / "few.csv").write_text(f"sentence,ngram\n{first.text},-1\n")
-    done = run(folder, "review", *options.split(), status=2)
-    assert message in done.stderr
+def test_mistakes_are_reported_before_writing(folder: Path, options: str, message: str) -> None:
+    write_decisions(folder / "ann.csv", "Ann", "keep", "reject", "reject", "", "keep", "")
+    sentence = PAIRS[0].sentence_1
+    assert sentence
+    (folder / "few.csv").write_text(f"sentence,ngram\n{sentence.text},-1\n")
+    result = run(folder, "review", *options.split(), status=2)
+    assert message in result.stderr
     assert not (folder / "r.html").exists()
     assert not (folder / "m.csv").exists()
 
 
-def test_flags_rest_on_the_text_and_the_lists_that_are_given(folder: Path) -> None:
+def test_flags_depend_on_the_given_text_and_lists(folder: Path) -> None:
     (folder / "blocked.txt").write_text("nobody\n")
     (folder / "words.csv").write_text("word,count\nnobody,3000000\nmade,1000000\n")
     options = "--text words.csv --blocked blocked.txt --language any --often 9 --rare 2.9"
     succeed(folder, "review", "triplets.csv", *options.split(), "--out", "r.html")
-    read = facts(folder / "r.html")
-    names = [name for name, _ in read["flags"]]
-    explanations = dict(read["flags"])
+    page_data = read_page_data(folder / "r.html")
+    names = [name for name, _ in page_data["flags"]]
+    explanations = dict(page_data["flags"])
     assert "Zipf frequency below 2.9" in explanations["rare word"]
     assert "words.csv" in explanations["rare word"]
     frequent = "A new word of a synthetic sentence occurs in more than 9 items."
     assert explanations["word in many items"].startswith(frequent)
-    details = [(names[kind], text) for kind, text in read["items"][0]["flags"]]
+    details = [(names[kind], text) for kind, text in page_data["items"][0]["flags"]]
     assert ("block list", "“Nobody” is a blocked word.") in details
     assert ("rare word", "“ngram” is rare (Zipf 2.4).") in details
 
 
 @contextmanager
-def serving(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def serve_review(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     command = [sys.executable, "-m", "contstim", "review", "triplets.csv", "--out", "review.html"]
     process = subprocess.Popen(
         [*command, "--serve", *options],
@@ -218,8 +226,8 @@ def serving(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen
         process.communicate(timeout=60)
 
 
-def interrupt_while_a_decision_arrives(url: str, process: subprocess.Popen[str]) -> str:
-    """Return what the process says at its end."""
+def interrupt_during_a_decision(url: str, process: subprocess.Popen[str]) -> str:
+    """Return the last messages of the process."""
     port = int(re.findall(r"\d+", url)[-1])
     with socket.create_connection(("127.0.0.1", port)) as client:
         head = (
@@ -234,31 +242,31 @@ def interrupt_while_a_decision_arrives(url: str, process: subprocess.Popen[str])
     return messages
 
 
-def test_a_served_review_is_saved_resumed_and_ended_by_an_interrupt(folder: Path) -> None:
-    """Quietly the second time, where a decision is still arriving."""
-    saved = {"item_id": IDS[0], "decision": "reject", "reason": "rude"}
+def test_served_review_is_saved_resumed_and_interrupted(folder: Path) -> None:
+    """The second run is quiet and is interrupted while a decision arrives."""
+    decision = {"item_id": IDS[0], "decision": "reject", "reason": "rude"}
     for number in range(2):
         options = ("--port", "0", "--reviewer", " Ann  B ", *["--quiet"] * number)
-        with serving(folder, *options) as (url, process):
+        with serve_review(folder, *options) as (url, process):
             assert url.startswith("http://127.0.0.1:")
             page = httpx2.get(url, verify=False).text
             fingerprint = re.search(r'"fingerprint": "(\w+)"', page)
             assert fingerprint
-            body = {"fingerprint": fingerprint[1], "decisions": [saved]}
+            body = {"fingerprint": fingerprint[1], "decisions": [decision]}
             assert httpx2.post(f"{url}decisions", json=body, verify=False).status_code == 200
-            saved |= {"item_id": IDS[1]}
+            decision |= {"item_id": IDS[1]}
             if number:
-                assert interrupt_while_a_decision_arrives(url, process) == ""
+                assert interrupt_during_a_decision(url, process) == ""
         assert process.returncode in (0, 130)
     review = read_reviews([folder / "review-Ann_B.csv"])
     assert review.rejected == set(IDS[:2])
     assert {item.reviewer for item in review.decisions} == {"Ann B"}
-    # of another set, the file stays as it is
-    before = (folder / "review-Ann_B.csv").read_bytes()
+    # Decisions on another set of items are not overwritten
+    content_before = (folder / "review-Ann_B.csv").read_bytes()
     write_table(folder / "triplets.csv", columns_of(Triplet, TRIPLETS[2:]))
-    done = run(
+    result = run(
         folder, "review triplets.csv --out review.html --reviewer", "Ann B", "--serve", status=2
     )
-    assert "review-Ann_B.csv already exists" in done.stderr
-    assert "other items: 2 of 6" in done.stderr
-    assert (folder / "review-Ann_B.csv").read_bytes() == before
+    assert "review-Ann_B.csv already exists" in result.stderr
+    assert "other items: 2 of 6" in result.stderr
+    assert (folder / "review-Ann_B.csv").read_bytes() == content_before

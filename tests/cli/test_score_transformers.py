@@ -28,112 +28,114 @@ TEXTS = ("Do you know the hungry teacher?", "She sleeps.", "Do you know the hung
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sentences, a bigram model, and a causal and a masked checkpoint."""
-    place = tmp_path_factory.mktemp("study")
-    (place / "natural.txt").write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
-    tiny.train_ngrams(2, place / "bigram.arpa")
+    folder = tmp_path_factory.mktemp("study")
+    (folder / "natural.txt").write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
+    tiny.train_ngrams(2, folder / "bigram.arpa")
     for name in ("gpt2", "bert"):
-        tiny.build(name, place)
-    return place
+        tiny.build(name, folder)
+    return folder
 
 
-def run(folder: Path, out: str, *options: str) -> list[dict[str, str]]:
+def run_score(folder: Path, out: str, *options: str) -> list[dict[str, str]]:
     paths = ("--sentences", folder / "natural.txt", "--out", folder / out)
     invoke("score --quiet --device cpu", *paths, *options)
     return read_csv_rows(folder / out)
 
 
-def test_the_words_of_a_sentence_add_up_to_its_score(folder: Path) -> None:
+def test_tokens_of_a_sentence_sum_to_its_score(folder: Path) -> None:
     models = [f"kenlm:{folder}/bigram.arpa", f"hf:{folder}/gpt2", f"hf:{folder}/bert@pll-original"]
     options = [part for model in models for part in ("--model", model)]
-    sums = run(folder, "scores.csv", *options)
-    rows = run(folder, "words.csv", *options, "--per-word", "--by", "token")
+    scores = run_score(folder, "scores.csv", *options)
+    rows = run_score(folder, "words.csv", *options, "--per-word", "--by", "token")
     assert list(rows[0]) == f"sentence model position word token {MEASURES}".split()
-    assert [row["sentence"] for row in sums] == list(TEXTS)
+    assert [row["sentence"] for row in scores] == list(TEXTS)
     for model in models:
-        of_model = [row for row in rows if row["model"] == model]
-        total: defaultdict[str, float] = defaultdict(float)
-        for row in of_model:
-            total[row["sentence"]] += float(row["log_prob"])
+        model_rows = [row for row in rows if row["model"] == model]
+        totals: defaultdict[str, float] = defaultdict(float)
+        for row in model_rows:
+            totals[row["sentence"]] += float(row["log_prob"])
             assert float(row["surprisal"]) == -float(row["log_prob"])
             words = [*Sentence.parse(row["sentence"]).words, row["sentence"][-1]]
             assert words[int(row["position"])] == row["word"]
             assert (row["entropy"] == "") == ("bert" in model)
             assert (row["frequency"] == "") == (row["word"] in ".?")
-        assert total[TEXTS[1]] == pytest.approx(float(sums[1][model]), abs=1e-4)
-        assert total[TEXTS[0]] == pytest.approx(2 * float(sums[0][model]), abs=1e-4)  # twice there
+        assert totals[TEXTS[1]] == pytest.approx(float(scores[1][model]), abs=1e-4)
+        assert totals[TEXTS[0]] == pytest.approx(
+            2 * float(scores[0][model]), abs=1e-4
+        )  # occurs twice
     assert [r["token"] for r in rows if r["model"] == models[0]][:7][-1] == "</s>"
 
 
-def test_a_row_a_word_with_its_end_counted_to_it(folder: Path) -> None:
-    """The words of a sentence add up to its score, and those of a model of words stay."""
+def test_boundary_correction_gives_one_row_per_word(folder: Path) -> None:
+    """The words of a sentence sum to its score; n-gram rows do not change."""
     models = [f"kenlm:{folder}/bigram.arpa", f"hf:{folder}/gpt2"]
     options = [part for model in models for part in ("--model", model)]
-    sums = run(folder, "scores.csv", *options)
-    corrected = ["--per-word", "--boundary-correction"]
-    rows = run(folder, "by-word.csv", *options, *corrected)
-    plain = run(folder, "plain-words.csv", *options, "--per-word")
+    scores = run_score(folder, "scores.csv", *options)
+    correction_options = ["--per-word", "--boundary-correction"]
+    rows = run_score(folder, "by-word.csv", *options, *correction_options)
+    uncorrected_rows = run_score(folder, "plain-words.csv", *options, "--per-word")
     assert list(rows[0]) == f"sentence model position word tokens {MEASURES}".split()
-    assert [row["entropy"] for row in rows] == [row["entropy"] for row in plain]
+    assert [row["entropy"] for row in rows] == [row["entropy"] for row in uncorrected_rows]
     assert {float(row["frequency"]) for row in rows if row["word"] == "She"} == {SHE}
     for model in models:
-        of_model = [row for row in rows if row["model"] == model and row["sentence"] == TEXTS[1]]
+        model_rows = [row for row in rows if row["model"] == model and row["sentence"] == TEXTS[1]]
         words = [*Sentence.parse(TEXTS[1]).words, TEXTS[1][-1]]
-        assert [row["word"] for row in of_model] == words
-        total = sum(float(row["log_prob"]) for row in of_model)
-        assert total == pytest.approx(float(sums[1][model]), abs=1e-4)
-        same = [row in plain for row in of_model]
-        assert all(same) if model == models[0] else not any(same)
+        assert [row["word"] for row in model_rows] == words
+        total = sum(float(row["log_prob"]) for row in model_rows)
+        assert total == pytest.approx(float(scores[1][model]), abs=1e-4)
+        unchanged = [row in uncorrected_rows for row in model_rows]
+        assert all(unchanged) if model == models[0] else not any(unchanged)
     record = json.loads((folder / "by-word.csv.meta.json").read_text(encoding="utf-8"))
     assert record["options"]["boundary_correction"] is True
     for option in (["--boundary-correction"], ["--by", "token"]):
         with pytest.raises(InputError, match="need --per-word"):
-            run(folder, "no.csv", *options, *option)
+            run_score(folder, "no.csv", *options, *option)
     with pytest.raises(ModelError, match="no word boundaries to correct"):
-        run(folder, "no.csv", "--model", f"hf:{folder}/bert", *corrected)
+        run_score(folder, "no.csv", "--model", f"hf:{folder}/bert", *correction_options)
 
 
 def test_context_and_precision_reach_the_model_and_the_record(folder: Path) -> None:
     model = f"hf:{folder}/gpt2@chain"
-    plain = run(folder, "plain.csv", "--model", model)
-    prompted = run(folder, "prompted.csv", "--model", model, "--context", f"{model}=. ")
-    half = run(folder, "half.csv", "--model", model, "--dtype", "bfloat16")
-    assert len({rows[0][model] for rows in (plain, prompted, half)}) == 3
+    plain_rows = run_score(folder, "plain.csv", "--model", model)
+    prompted_rows = run_score(folder, "prompted.csv", "--model", model, "--context", f"{model}=. ")
+    bfloat16_rows = run_score(folder, "half.csv", "--model", model, "--dtype", "bfloat16")
+    assert len({rows[0][model] for rows in (plain_rows, prompted_rows, bfloat16_rows)}) == 3
     record = json.loads((folder / "prompted.csv.meta.json").read_text(encoding="utf-8"))
     assert record["models"][model]["context"] == ". "
     assert record["models"][model]["rule"] == "chain"
 
 
-def test_words_need_a_table_and_log_probabilities(folder: Path) -> None:
+def test_scores_of_words_need_a_table_and_log_probabilities(folder: Path) -> None:
     with pytest.raises(InputError, match=r"cannot be \.npz\. Use \.csv"):
-        run(folder, "words.npz", "--model", f"hf:{folder}/gpt2", "--per-word")
+        run_score(folder, "words.npz", "--model", f"hf:{folder}/gpt2", "--per-word")
     with pytest.raises(
         ModelError, match=r"log-likelihood\+mean\) are not .* A score for each word needs log-prob"
     ):
-        run(folder, "no.csv", "--model", f"hf:{folder}/gpt2+mean", "--per-word")
+        run_score(folder, "no.csv", "--model", f"hf:{folder}/gpt2+mean", "--per-word")
 
 
-def test_standard_errors_stand_in_a_table_of_the_same_shape(folder: Path) -> None:
-    """Witness: the model asked in this process; exact scores have none."""
+def test_standard_errors_are_a_table_of_the_same_shape(folder: Path) -> None:
+    """Witness: the model in this process; exact scores have standard errors of zero."""
     models = [
         f"hf:{folder}/bert@chain-sampled",
         f"hf:{folder}/bert+mean",
         f"kenlm:{folder}/bigram.arpa",
     ]
     options = [part for model in models for part in ("--model", model)]
-    run(folder, "scores.csv", *options, "--standard-errors", str(folder / "errors.csv"))
+    run_score(folder, "scores.csv", *options, "--standard-errors", str(folder / "errors.csv"))
     rows = read_csv_rows(folder / "errors.csv")
-    sampled = load_model(models[0], device="cpu")
-    expected = sampled.standard_errors([Sentence.parse(text) for text in TEXTS])
+    sampled_model = load_model(models[0], device="cpu")
+    expected = sampled_model.standard_errors([Sentence.parse(text) for text in TEXTS])
     assert [float(row[models[0]]) for row in rows] == pytest.approx(expected.tolist(), rel=1e-3)
     assert all(expected > 0)
     assert {float(row[model]) for row in rows for model in models[1:]} == {0.0}
 
 
-def test_bounds_stand_beside_scores_under_the_mixture(folder: Path) -> None:
-    """Witness: the chain rule of the same checkpoint, asked in this process."""
+def test_mixture_writes_lower_bounds_next_to_scores(folder: Path) -> None:
+    """Witness: the chain rule of the same checkpoint in this process."""
     models = [f"m=hf:{folder}/bert@chain-mixture", f"b=kenlm:{folder}/bigram.arpa"]
     options = [part for model in models for part in ("--model", model)]
-    scores = run(folder, "mixed.csv", *options, "--bounds", str(folder / "bounds.csv"))
+    scores = run_score(folder, "mixed.csv", *options, "--bounds", str(folder / "bounds.csv"))
     rows = read_csv_rows(folder / "bounds.csv")
     sentences = [Sentence.parse(text) for text in TEXTS]
     chain = load_model(f"hf:{folder}/bert@chain", device="cpu").log_probs(sentences)
@@ -147,8 +149,8 @@ def test_bounds_stand_beside_scores_under_the_mixture(folder: Path) -> None:
         assert gap > 0
 
 
-def test_workers_tell_bounds_as_the_model_itself_does(folder: Path) -> None:
-    """Witness: the model in this process; models without a mixture have no bounds there either."""
+def test_workers_return_the_same_bounds(folder: Path) -> None:
+    """Witness: the model in this process; models without a mixture have no bounds."""
     specifications = [f"m=hf:{folder}/bert@chain-mixture", f"b=kenlm:{folder}/bigram.arpa"]
     sentences = [Sentence.parse(text) for text in TEXTS]
     expected = load_model(specifications[0].removeprefix("m="), device="cpu").lower_bounds(
@@ -158,23 +160,25 @@ def test_workers_tell_bounds_as_the_model_itself_does(folder: Path) -> None:
     with remote_scorers(
         specifications, LocalExecutor(), WorkerContext(Loading(device="cpu"))
     ) as scorers:
-        mixed, bigram = (require_language_model(scorer, "A test") for scorer in scorers)
-        bounds = mixed.lower_bounds(sentences)
+        mixture, bigram = (require_language_model(scorer, "A test") for scorer in scorers)
+        bounds = mixture.lower_bounds(sentences)
         assert bounds is not None
         np.testing.assert_allclose(bounds, expected, rtol=0, atol=1e-4)
         assert bigram.lower_bounds(sentences) is None
 
 
 @pytest.mark.parametrize(
-    ("rule", "more", "message"),
+    ("rule", "options", "message"),
     [
         ("chain", (), "--bounds needs a masked model with the rule chain-mixture"),
         ("chain-mixture+mean", (), "lower bound is the mean over orders"),
         ("chain-mixture", ("--per-word",), "Remove --bounds or --per-word"),
     ],
 )
-def test_other_bounds_refused(folder: Path, rule: str, more: tuple[str, ...], message: str) -> None:
+def test_bounds_of_other_rules_are_refused(
+    folder: Path, rule: str, options: tuple[str, ...], message: str
+) -> None:
     bounds = ("--bounds", str(folder / "never.csv"))
     with pytest.raises(InputError, match=message):
-        run(folder, "no.csv", "--model", f"hf:{folder}/bert@{rule}", *bounds, *more)
+        run_score(folder, "no.csv", "--model", f"hf:{folder}/bert@{rule}", *bounds, *options)
     assert not (folder / "never.csv").exists()

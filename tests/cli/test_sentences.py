@@ -29,18 +29,18 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _vocabulary(folder: Path, *options: str) -> Vocabulary:
+def _make_vocabulary(folder: Path, *options: str) -> Vocabulary:
     command = ("vocabulary", "--text", "text.txt", "--min-count", "1", "--out", "v.txt")
     succeed(folder, *command, *options)
     return Vocabulary.load(folder / "v.txt")
 
 
-def test_words_of_a_messy_text_by_hand(folder: Path) -> None:
+def test_vocabulary_of_a_messy_text(folder: Path) -> None:
     """Witness: sorted by hand."""
     (folder / "mine.txt").write_text("# too old\nold\n", encoding="utf-8")
-    words = _vocabulary(folder, "--without", "mine.txt")
-    assert set(words.initial) == {"The", "We", "In"}
-    assert set(words.inner) == {
+    vocabulary = _make_vocabulary(folder, "--without", "mine.txt")
+    assert set(vocabulary.initial) == {"The", "We", "In"}
+    assert set(vocabulary.inner) == {
         *("dog", "saw", "the", "house", "in", "today", "yesterday", "of", "and", "can", "see"),
         *("now", "met", "last", "has", "us"),
     }
@@ -52,12 +52,12 @@ def test_words_of_a_messy_text_by_hand(folder: Path) -> None:
     assert reasons["old"] == "excluded by the user"
     record = json.loads((folder / "v.txt.meta.json").read_text(encoding="utf-8"))
     assert record["left_out"]["a single letter"] == 4
-    assert {"Rome", "Anna"} <= set(_vocabulary(folder, "--names", "keep").inner)
-    assert "linkedin" in _vocabulary(folder, "--every-word").inner
+    assert {"Rome", "Anna"} <= set(_make_vocabulary(folder, "--names", "keep").inner)
+    assert "linkedin" in _make_vocabulary(folder, "--every-word").inner
 
 
-def test_whole_sentences_of_a_messy_text_by_hand(folder: Path) -> None:
-    """Witness: chosen by hand. Of the first two, which differ by a word, one stays."""
+def test_sentences_of_a_messy_text(folder: Path) -> None:
+    """Witness: chosen by hand. The first two differ by one word, so one is excluded."""
     command = ("sentences", "--text", "text.txt", "--repeats", "--words", "8-9")
     succeed(folder, *command, "--out", "s.txt")
     assert (folder / "s.txt").read_text(encoding="utf-8").splitlines() == [
@@ -86,36 +86,41 @@ def test_whole_sentences_of_a_messy_text_by_hand(folder: Path) -> None:
         ("sentences --text text.txt --groups 3 --out s.txt", "need --for-models"),
     ],
 )
-def test_bad_choices_are_named(folder: Path, command: str, message: str) -> None:
-    done = run(folder, command, status=2)
-    assert message in done.stderr
+def test_unsuitable_options_are_refused(folder: Path, command: str, message: str) -> None:
+    result = run(folder, command, status=2)
+    assert message in result.stderr
 
 
 STUDY = "--for-models 2 --triplets-per-pair 1 --pairs-per-pair 0 --random-per-group 0"
 
 
-def test_needs_of_a_study_and_what_rules_cost_are_told(folder: Path) -> None:
-    """Witness: the same command with the rule loosened, and the sum by hand."""
+def test_missing_sentences_and_costs_of_rules_are_reported(folder: Path) -> None:
+    """Witness: the same command with a looser rule, and the sum by hand."""
     command = ("sentences", "--text", "text.txt", "--repeats", "--words", "9", "--out", "s.txt")
-    enough = run(
+    sufficient = run(
         folder, *command, *STUDY.split(), "--groups", "3", "--catch-per-group", "0", status=0
     )
-    assert "in all" in enough.stdout
-    few = run(folder, *command, *STUDY.split(), "--groups", "3", "--catch-per-group", "2", status=3)
-    stay = len((folder / "s.txt").read_text(encoding="utf-8").splitlines())
-    assert f"{7 - stay} sentences are missing for a study of 2 models" in few.stderr
+    assert "in all" in sufficient.stdout
+    insufficient = run(
+        folder, *command, *STUDY.split(), "--groups", "3", "--catch-per-group", "2", status=3
+    )
+    n_sentences = len((folder / "s.txt").read_text(encoding="utf-8").splitlines())
+    assert f"{7 - n_sentences} sentences are missing for a study of 2 models" in insufficient.stderr
     record = json.loads((folder / "s.txt.meta.json").read_text(encoding="utf-8"))
     assert record["needed"]["in all"] == 7
-    for option, name in (("--words", "8-9"), ("--words", "9-10"), ("--names", "2")):
-        run(folder, *command, option, name)
-        gained = len((folder / "s.txt").read_text(encoding="utf-8").splitlines()) - stay
-        said = f"+{gained} excluded only because" if gained else f"({option} {name})"
-        lines = [line for line in few.stderr.splitlines() if f"({option} {name})" in line]
-        assert [said in line for line in lines] == [True] * bool(gained)
-    assert "+1 excluded only because it differs from an earlier sentence by one word" in few.stderr
+    for option, value in (("--words", "8-9"), ("--words", "9-10"), ("--names", "2")):
+        run(folder, *command, option, value)
+        n_gained = len((folder / "s.txt").read_text(encoding="utf-8").splitlines()) - n_sentences
+        expected = f"+{n_gained} excluded only because" if n_gained else f"({option} {value})"
+        lines = [line for line in insufficient.stderr.splitlines() if f"({option} {value})" in line]
+        assert [expected in line for line in lines] == [True] * bool(n_gained)
+    assert (
+        "+1 excluded only because it differs from an earlier sentence by one word"
+        in insufficient.stderr
+    )
 
 
-def test_a_file_for_each_paradigm_and_a_record(tmp_path: Path) -> None:
+def test_minimal_pairs_are_one_file_per_paradigm_and_a_record(tmp_path: Path) -> None:
     invoke("generate minimal-pairs --per-paradigm 4 --only binding --seed 2 --out", tmp_path)
     files = sorted(tmp_path.glob("*.jsonl"))
     assert [file.stem for file in files] == [
@@ -126,18 +131,18 @@ def test_a_file_for_each_paradigm_and_a_record(tmp_path: Path) -> None:
     assert (record["seed"], record["per_paradigm"]) == (2, 4)
 
 
-def test_a_file_of_ones_own(tmp_path: Path) -> None:
-    own = tmp_path / "own.toml"
-    own.write_text(
+def test_minimal_pairs_accept_a_user_file(tmp_path: Path) -> None:
+    paradigms = tmp_path / "own.toml"
+    paradigms.write_text(
         'field = "syntax"\nphenomenon = "order"\n'
         '[swap]\ngood = "NAME[agr=he] REFL[agr=he]"\nbad = "REFL NAME"\n'
     )
-    options = ("--paradigms", own, "--out", tmp_path / "pairs")
+    options = ("--paradigms", paradigms, "--out", tmp_path / "pairs")
     invoke("generate minimal-pairs --per-paradigm 2 --quiet", *options)
     rows = (tmp_path / "pairs" / "swap.jsonl").read_text().splitlines()
     assert json.loads(rows[0])["sentence_bad"].startswith("Himself ")
 
 
-def test_an_unknown_name_lists_those_there_are(tmp_path: Path) -> None:
+def test_unknown_paradigm_error_lists_the_names(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="paradigm or phenomenon nonsense; the names are"):
         invoke("generate minimal-pairs --only nonsense --out", tmp_path)

@@ -18,93 +18,101 @@ from contstim.words.vocabulary import Vocabulary
 
 
 @pytest.fixture(scope="module")
-def words(tmp_path_factory: pytest.TempPathFactory, english: list[Sentence]) -> Path:
+def word_list(tmp_path_factory: pytest.TempPathFactory, english: list[Sentence]) -> Path:
     path = tmp_path_factory.mktemp("words") / "vocab.txt"
     Vocabulary.from_sentences(english, min_count=10).save(path)
     return path
 
 
 @pytest.fixture(scope="module")
-def natural(unseen: list[Sentence], words: Path) -> Sentence:
-    vocabulary = Vocabulary.load(words)
+def natural(unseen: list[Sentence], word_list: Path) -> Sentence:
+    vocabulary = Vocabulary.load(word_list)
     return next(s for s in unseen if not vocabulary.missing_words(s))
 
 
-def invoke(trained: Path, words: Path, natural: Sentence, *options: str) -> str:
+def invoke(trained: Path, word_list: Path, natural: Sentence, *options: str) -> str:
     models = [f"kenlm:{trained / f'{order}gram.arpa'}" for order in (3, 2)]
     arguments = ["synthesize", "--accept", models[0], "--reject", models[1], "--frame", "none"]
-    arguments += ["--vocabulary", str(words), "--sentence", natural.text, *options]
-    done = CliRunner().invoke(app, arguments, catch_exceptions=True)
-    if done.exception is not None and done.exit_code != INCOMPLETE:
-        raise done.exception
-    return done.stdout
+    arguments += ["--vocabulary", str(word_list), "--sentence", natural.text, *options]
+    result = CliRunner().invoke(app, arguments, catch_exceptions=True)
+    if result.exception is not None and result.exit_code != INCOMPLETE:
+        raise result.exception
+    return result.stdout
 
 
-def found(trained: Path, words: Path, natural: Sentence, *options: str) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(invoke(trained, words, natural, *options, "--json"))
-    return answer
+def synthesize(trained: Path, word_list: Path, natural: Sentence, *options: str) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(invoke(trained, word_list, natural, *options, "--json"))
+    return result
 
 
-def test_constraints_reach_the_search(trained: Path, words: Path, natural: Sentence) -> None:
+def test_constraints_reach_the_search(trained: Path, word_list: Path, natural: Sentence) -> None:
     """Witness: the words and characters of the result."""
-    second, third = natural.words[1:3]
-    options = ("--fix", second, "--fix", "7", "--max-changes", "3", "--same-length", "4")
-    free = found(trained, words, natural, "--restarts", "1")
-    put_in = free["steps"][0]["new"]
-    result = Sentence.parse(
-        found(trained, words, natural, *options, "--exclude", put_in)["synthetic"]
+    second_word, third_word = natural.words[1:3]
+    options = ("--fix", second_word, "--fix", "7", "--max-changes", "3", "--same-length", "4")
+    free_result = synthesize(trained, word_list, natural, "--restarts", "1")
+    new_word = free_result["steps"][0]["new"]
+    sentence = Sentence.parse(
+        synthesize(trained, word_list, natural, *options, "--exclude", new_word)["synthetic"]
     )
-    assert result.words[1] == second
-    assert result.words[7] == natural.words[7]
-    assert sum(x != y for x, y in zip(result.words, natural.words, strict=True)) <= 3
-    assert abs(len(result.text) - len(natural.text)) <= 4
-    assert put_in not in result.words
-    listed = words.with_name("few.txt")
-    listed.write_text("dog\nhouse\nold\ngarden\n", encoding="utf-8")
-    only = found(trained, words, natural, "--allow", str(listed), "--allow", third, "--fix=0")
-    allowed = {"dog", "house", "old", "garden", third.lower()} | set(map(str.lower, natural.words))
-    assert set(map(str.lower, Sentence.parse(only["synthetic"]).words)) <= allowed
+    assert sentence.words[1] == second_word
+    assert sentence.words[7] == natural.words[7]
+    assert sum(x != y for x, y in zip(sentence.words, natural.words, strict=True)) <= 3
+    assert abs(len(sentence.text) - len(natural.text)) <= 4
+    assert new_word not in sentence.words
+    allowed_path = word_list.with_name("few.txt")
+    allowed_path.write_text("dog\nhouse\nold\ngarden\n", encoding="utf-8")
+    result = synthesize(
+        trained, word_list, natural, "--allow", str(allowed_path), "--allow", third_word, "--fix=0"
+    )
+    allowed = {"dog", "house", "old", "garden", third_word.lower()} | set(
+        map(str.lower, natural.words)
+    )
+    assert set(map(str.lower, Sentence.parse(result["synthetic"]).words)) <= allowed
 
 
-def test_few_changes_show_what_each_word_is_worth(
-    trained: Path, words: Path, natural: Sentence
+def test_few_changes_show_the_nats_of_each_word(
+    trained: Path, word_list: Path, natural: Sentence
 ) -> None:
     """Witness: the nats of the result, and the number of words that differ."""
     options = ("--frame", "words", "--enough")
-    result = found(trained, words, natural, *options, "0.5")
-    natural_2, synthetic_2 = (
-        result[f"log_probs_{of}"]["reject"] for of in ("natural", "synthetic")
+    result = synthesize(trained, word_list, natural, *options, "0.5")
+    natural_score, synthetic_score = (
+        result[f"log_probs_{kind}"]["reject"] for kind in ("natural", "synthetic")
     )
-    assert natural_2 - synthetic_2 >= 0.5
+    assert natural_score - synthetic_score >= 0.5
     pairs = zip(Sentence.parse(result["synthetic"]).words, natural.words, strict=True)
     n_new = sum(new != old for new, old in pairs)
     assert result["minimal"]
-    shown = invoke(trained, words, natural, *options, "0.5")
-    assert f"{n_new} new word" in shown
-    assert not found(trained, words, natural, *options, "99")["changed"]
+    output = invoke(trained, word_list, natural, *options, "0.5")
+    assert f"{n_new} new word" in output
+    assert not synthesize(trained, word_list, natural, *options, "99")["changed"]
 
 
-def test_a_symmetric_pair(trained: Path, words: Path, natural: Sentence) -> None:
-    """Witness: KenLM asked in this process."""
-    answer = found(trained, words, natural, "--objective", "symmetric", "--restarts", "1")
-    texts = [Sentence.parse(answer[f"sentence_{n}"]) for n in (1, 2)]
+def test_symmetric_objective_returns_a_pair(
+    trained: Path, word_list: Path, natural: Sentence
+) -> None:
+    """Witness: KenLM in this process."""
+    result = synthesize(trained, word_list, natural, "--objective", "symmetric", "--restarts", "1")
+    texts = [Sentence.parse(result[f"sentence_{n}"]) for n in (1, 2)]
     for number, order in ((1, 2), (2, 3)):  # model_1 is the reject model
         scores = NgramModel(trained / f"{order}gram.arpa").log_probs(texts)
-        name = answer[f"model_{number}"]
+        name = result[f"model_{number}"]
         assert f"{order}gram" in name
-        assert [answer[f"log_probs_sentence_{n}"][name] for n in (1, 2)] == scores.tolist()
-    assert answer["disagreement"] > 0
-    shown = invoke(trained, words, natural, "--objective", "symmetric", "--restarts", "1", "-q")
-    assert "Disagreement" in shown
+        assert [result[f"log_probs_sentence_{n}"][name] for n in (1, 2)] == scores.tolist()
+    assert result["disagreement"] > 0
+    output = invoke(
+        trained, word_list, natural, "--objective", "symmetric", "--restarts", "1", "-q"
+    )
+    assert "Disagreement" in output
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--fix", "zebra"), "no word 'zebra', and positions go from 0 to 7"),
-        (("--frame", "none", "--judge", "kenlm:{one}"), "leave out"),
+        (("--frame", "none", "--judge", "kenlm:{unigram}"), "leave out"),
         (
-            ("--objective", "symmetric", "--accept", "kenlm:{one}"),
+            ("--objective", "symmetric", "--accept", "kenlm:{unigram}"),
             "one model each in --accept and --reject",
         ),
         (tuple(f"--fix={p}" for p in range(8)), "All positions"),
@@ -113,34 +121,34 @@ def test_a_symmetric_pair(trained: Path, words: Path, natural: Sentence) -> None
         (("--seconds", "0"), "--seconds must be above 0"),
     ],
 )
-def test_what_cannot_be_is_explained(
-    trained: Path, words: Path, natural: Sentence, options: tuple[str, ...], message: str
+def test_impossible_options_are_explained(
+    trained: Path, word_list: Path, natural: Sentence, options: tuple[str, ...], message: str
 ) -> None:
-    one = trained / "1gram.arpa"
+    unigram = trained / "1gram.arpa"
     with pytest.raises(ContstimError, match=message):
-        invoke(trained, words, natural, *(option.format(one=one) for option in options))
+        invoke(trained, word_list, natural, *(option.format(unigram=unigram) for option in options))
 
 
 @pytest.mark.parametrize("objective", ["accept-reject", "symmetric"])
-def test_it_says_when_nothing_was_found(
+def test_unsuccessful_search_is_reported(
     trained: Path, tmp_path: Path, natural: Sentence, objective: str
 ) -> None:
-    """With one word to put in, of which neither model thinks better."""
-    first, *rest = natural.words
-    words = tmp_path / "few.txt"
-    Vocabulary((first,), (*rest, "xylograph"), frozenset()).save(words)
+    """The only new word lowers the score under both models."""
+    first_word, *other_words = natural.words
+    few_words = tmp_path / "few.txt"
+    Vocabulary((first_word,), (*other_words, "xylograph"), frozenset()).save(few_words)
     models = [f"kenlm:{trained / f'{order}gram.arpa'}" for order in (3, 2)]
     arguments = ["synthesize", "--accept", models[0], "--reject", models[1], "--frame", "none"]
     arguments += ["--allow-unknown"]
-    arguments += ["--vocabulary", str(words), "--sentence", natural.text, "--fix", "0"]
-    done = CliRunner().invoke(app, [*arguments, "--objective", objective])
-    assert done.exit_code == 3, done.exception
+    arguments += ["--vocabulary", str(few_words), "--sentence", natural.text, "--fix", "0"]
+    result = CliRunner().invoke(app, [*arguments, "--objective", objective])
+    assert result.exit_code == 3, result.exception
     assert (
         "No result: the search found no sentence on which these models disagree more."
-        in done.stderr
+        in result.stderr
     )
-    told = CliRunner().invoke(app, [*arguments, "--objective", objective, "--json"])
-    assert told.exit_code == 3
-    answer = json.loads(told.stdout)
-    assert answer["changed"] is False
-    assert answer.get("synthetic", answer.get("sentence_1")) == natural.text
+    json_result = CliRunner().invoke(app, [*arguments, "--objective", objective, "--json"])
+    assert json_result.exit_code == 3
+    record = json.loads(json_result.stdout)
+    assert record["changed"] is False
+    assert record.get("synthetic", record.get("sentence_1")) == natural.text

@@ -25,11 +25,11 @@ def folder(tmp_path: Path, english: list[Sentence]) -> Path:
     return tmp_path
 
 
-def test_a_trained_model_is_scored_by_name_and_by_folder(folder: Path) -> None:
+def test_trained_model_is_scored_by_name_and_by_folder(folder: Path) -> None:
     out = str(folder / "lstm")
-    done = invoke("train lstm", "--text", folder / "corpus.txt", "--out", out, *TINY)
-    assert f"Load it as lstm:{out}" in done.stderr
-    assert "validation perplexity" in done.stderr
+    result = invoke("train lstm", "--text", folder / "corpus.txt", "--out", out, *TINY)
+    assert f"Load it as lstm:{out}" in result.stderr
+    assert "validation perplexity" in result.stderr
     record = json.loads((folder / "lstm" / "training.json").read_text())
     assert record["settings"]["embedding"] == 8
     paths = ("--sentences", folder / "more.txt", "--out", folder / "scores.csv")
@@ -37,34 +37,37 @@ def test_a_trained_model_is_scored_by_name_and_by_folder(folder: Path) -> None:
     for model in (f"lstm:{out}", out):
         invoke("score --per-word --model", model, *paths)
         log_probs.append([row["log_prob"] for row in read_csv_rows(folder / "scores.csv")])
-    named, bare = log_probs
-    assert named == bare
-    assert len(named) == 8
+    by_name, by_folder = log_probs
+    assert by_name == by_folder
+    assert len(by_name) == 8
 
 
-def test_the_same_command_resumes_a_training(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_same_command_resumes_training(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: the weights of the same training, never interrupted."""
     train = ["train", "rnn", "--text", "corpus.txt", *TINY, "--batch-size", "8", "--out"]
 
-    def interrupt(_reporter: Reporter, _name: str, now: Progress) -> None:
-        if now.epoch == 2:  # the first is kept
+    def interrupt(_reporter: Reporter, _name: str, progress: Progress) -> None:
+        if progress.epoch == 2:  # the checkpoint of the first epoch is stored
             signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patch:
         patch.setattr("contstim.steps.training.tell_training", interrupt)
-        stopped = run(folder, *train, "parts")
-    assert stopped.returncode == 130
+        interrupted = run(folder, *train, "parts")
+    assert interrupted.returncode == 130
     assert (
-        f"Run the same command to continue:\n  contstim {' '.join(train)} parts" in stopped.stderr
+        f"Run the same command to continue:\n  contstim {' '.join(train)} parts"
+        in interrupted.stderr
     )
-    assert "Traceback" not in stopped.stderr
+    assert "Traceback" not in interrupted.stderr
     assert (folder / "parts" / "checkpoint.safetensors").exists()
     assert not (folder / "parts" / "training.json").exists()
     for out in ("parts", "whole"):
-        done = run(folder, *train, out, "--quiet")
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    parts, whole = (
+        result = run(folder, *train, out, "--quiet")
+        assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    resumed_weights, expected_weights = (
         safetensors.torch.load_file(folder / out / "model.safetensors")
         for out in ("parts", "whole")
     )
-    assert all(torch.equal(parts[name], whole[name]) for name in whole)
+    assert all(
+        torch.equal(resumed_weights[name], expected_weights[name]) for name in expected_weights
+    )

@@ -1,4 +1,4 @@
-"""What `contstim verify` says after a model was trained anew, whichever command had used it."""
+"""`contstim verify` after a model was retrained, for each command that had used it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ WORDS = ("--vocabulary", "vocab.txt", "--frame", "none")
 SEARCH = (*WORDS, "--restarts", "1")
 TRIPLETS = ("triplets", *MODELS, *NATURAL, *SEARCH, "--per-pair", "1")
 
-# What a command writes → how it is called
+# Output of a command → the command
 COMMANDS: dict[str, tuple[str, ...]] = {
     "scores.csv": ("score", *MODELS, *NATURAL, "--out", "scores.csv"),
     "words.txt": ("vocabulary", *MODELS, "--text", "natural.txt", "--out", "words.txt"),
@@ -35,30 +35,32 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("out", COMMANDS)
-def test_a_model_trained_anew_makes_results_stale(folder: Path, out: str) -> None:
+def test_retrained_model_makes_results_stale(folder: Path, out: str) -> None:
     succeed(folder, *COMMANDS[out], "--quiet")
     assert not verify_folder(folder).wrong
     (folder / "1.arpa").write_bytes((folder / "2.arpa").read_bytes())
-    wrong = {file.path: file for file in verify_folder(folder).wrong}
-    assert wrong[out].state is FileState.STALE
-    assert wrong[out].sentence.startswith("made of an earlier 1.arpa by 'contstim ")
-    assert "has changed since" in wrong[out].sentence
+    wrong_files = {file.path: file for file in verify_folder(folder).wrong}
+    assert wrong_files[out].state is FileState.STALE
+    assert wrong_files[out].sentence.startswith("made of an earlier 1.arpa by 'contstim ")
+    assert "has changed since" in wrong_files[out].sentence
 
 
-def test_what_is_written_is_what_is_printed(folder: Path) -> None:
-    printed = succeed(folder, *COMMANDS["found.json"], "--json")
-    assert (folder / "found.json").read_text() == printed
+def test_json_file_equals_the_printed_output(folder: Path) -> None:
+    output = succeed(folder, *COMMANDS["found.json"], "--json")
+    assert (folder / "found.json").read_text() == output
 
 
-def test_a_new_commit_on_the_hub_is_stale(folder: Path, hub_model: Callable[[str], str]) -> None:
+def test_new_commit_on_the_hub_makes_results_stale(
+    folder: Path, hub_model: Callable[[str], str]
+) -> None:
     name = hub_model("a" * 40)
     score = ("score", "--model", f"small=hf:{name}", *NATURAL, "--out", "scores.csv", "--quiet")
     succeed(folder, *score)
     assert not verify_folder(folder).wrong
     hub_model("b" * 40)
-    (wrong,) = verify_folder(folder).wrong
-    assert (wrong.path, wrong.state) == ("scores.csv", FileState.STALE)
-    assert wrong.sentence.startswith(f"made with commit {'a' * 40} of {name} by 'contstim score ")
-    assert wrong.sentence.endswith(f"the local cache of the hub has commit {'b' * 40}.")
+    (file,) = verify_folder(folder).wrong
+    assert (file.path, file.state) == ("scores.csv", FileState.STALE)
+    assert file.sentence.startswith(f"made with commit {'a' * 40} of {name} by 'contstim score ")
+    assert file.sentence.endswith(f"the local cache of the hub has commit {'b' * 40}.")
     succeed(folder, *score)
     assert not verify_folder(folder).wrong

@@ -1,4 +1,4 @@
-"""Commands that score: by two processes they write what they write by one."""
+"""Scoring commands write the same with two processes as with one."""
 
 from pathlib import Path
 
@@ -7,28 +7,30 @@ import pytest
 from tests.cli.running import run, succeed
 
 MODELS = ("--model", "two=2.arpa", "--model", "three=3.arpa")
-pytestmark = pytest.mark.usefixtures("unsaved")
+pytestmark = pytest.mark.usefixtures("unsaved_figures")
 PROCESSES = ("--executor", "processes", "--workers", "2")
 
 
-def test_words_are_scored(folder: Path) -> None:
-    written = []
-    for name, more in (("one", ()), ("several", PROCESSES)):
-        given = (
+def test_scores_of_words_are_equal_with_several_processes(folder: Path) -> None:
+    files = []
+    for name, executor_options in (("one", ()), ("several", PROCESSES)):
+        options = (
             "--sentences",
             "natural.txt",
             "--standard-errors",
             f"{name}/errors.csv",
             "--per-word",
         )
-        succeed(folder, "score", *MODELS, *given, "--out", f"{name}/scores.csv", *more)
-        written.append({path.name: path.read_bytes() for path in (folder / name).glob("*.csv")})
-    assert {*written[0]} == {"scores.csv", "errors.csv"}
-    assert written[0] == written[1]
+        succeed(
+            folder, "score", *MODELS, *options, "--out", f"{name}/scores.csv", *executor_options
+        )
+        files.append({path.name: path.read_bytes() for path in (folder / name).glob("*.csv")})
+    assert {*files[0]} == {"scores.csv", "errors.csv"}
+    assert files[0] == files[1]
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--workers", "2"), "--workers must be 1 for the --executor local"),
         (("--task-timeout", "9"), "--task-timeout needs another --executor than local"),
@@ -37,9 +39,11 @@ def test_words_are_scored(folder: Path) -> None:
         (("--executor", "processes", "--workers", "0"), "workers must be 1 or more, not 0"),
     ],
 )
-def test_useless_options_are_refused(folder: Path, options: tuple[str, ...], told: str) -> None:
-    done = run(
+def test_unsuitable_executor_options_are_refused(
+    folder: Path, options: tuple[str, ...], message: str
+) -> None:
+    result = run(
         folder, "score", *MODELS, "--sentences", "natural.txt", "--out", "s.csv", *options, status=2
     )
-    assert told in done.stderr
+    assert message in result.stderr
     assert not (folder / "s.csv").exists()

@@ -1,4 +1,4 @@
-"""Derivations that several test files look at."""
+"""Derivations that several test files inspect."""
 
 import random
 
@@ -9,6 +9,6 @@ from contstim.english import Derivation, sample_tree
 
 @pytest.fixture(scope="session")
 def derivations() -> list[Derivation]:
-    """Two thousand derivations of every length, repeats included."""
+    """Two thousand derivations of all lengths, including repeats."""
     rng = random.Random(20)
     return [sample_tree(rng) for _ in range(2000)]

@@ -1,7 +1,7 @@
-"""Whether the embedded grammar derives a sentence: a recogniser that shares nothing with sampling.
+"""A recogniser of the embedded grammar, written independently of sampling.
 
-Top-down with memory: where can a symbol that begins at a word end? (Unger 1968; the grammar has no
-recursion, so that this ends.) Symbols whose first words do not fit are not tried.
+Top-down with memory (Unger 1968): it computes where a symbol that begins at a word can end. The
+grammar has no recursion, so the computation ends. Symbols whose first words do not fit are skipped.
 """
 
 import functools
@@ -12,25 +12,25 @@ from contstim.words.sentence import Sentence
 
 
 @functools.cache
-def _first(symbol: Symbol) -> frozenset[str]:
-    """The words that a symbol can begin with."""
+def _first_words(symbol: Symbol) -> frozenset[str]:
+    """Return the words that a symbol can begin with."""
     rules = grammar()
     if symbol in rules.words:
         return frozenset(entry.words[0] for entry in rules.words[symbol])
-    return frozenset().union(*(_first(children[0]) for children in rules.phrases[symbol]))
+    return frozenset().union(*(_first_words(children[0]) for children in rules.phrases[symbol]))
 
 
-class _Reading:
+class _Recogniser:
     def __init__(self, words: tuple[str, ...]) -> None:
         self.words = words
-        self.known: dict[tuple[Symbol, int], frozenset[int]] = {}
+        self.ends_by_start: dict[tuple[Symbol, int], frozenset[int]] = {}
 
     def ends(self, symbol: Symbol, start: int) -> frozenset[int]:
-        """Where the symbol can end if it begins at a word."""
-        if start == len(self.words) or self.words[start] not in _first(symbol):
+        """Return where the symbol can end if it begins at `start`."""
+        if start == len(self.words) or self.words[start] not in _first_words(symbol):
             return frozenset()
         key = symbol, start
-        if key not in self.known:
+        if key not in self.ends_by_start:
             rules = grammar()
             if symbol in rules.words:
                 lengths = {
@@ -38,29 +38,31 @@ class _Reading:
                     for entry in rules.words[symbol]
                     if self.words[start : start + len(entry.words)] == entry.words
                 }
-                self.known[key] = frozenset(start + length for length in lengths)
+                self.ends_by_start[key] = frozenset(start + length for length in lengths)
             else:
-                rows = (self._row(children, start) for children in rules.phrases[symbol])
-                self.known[key] = frozenset().union(*rows)
-        return self.known[key]
+                rows = (self._ends_of_row(children, start) for children in rules.phrases[symbol])
+                self.ends_by_start[key] = frozenset().union(*rows)
+        return self.ends_by_start[key]
 
-    def _row(self, symbols: tuple[Symbol, ...], start: int) -> frozenset[int]:
-        places = frozenset({start})
+    def _ends_of_row(self, symbols: tuple[Symbol, ...], start: int) -> frozenset[int]:
+        positions = frozenset({start})
         for symbol in symbols:
-            places = frozenset().union(*(self.ends(symbol, place) for place in places))
-            if not places:
+            positions = frozenset().union(*(self.ends(symbol, position) for position in positions))
+            if not positions:
                 break
-        return places
+        return positions
 
 
 def derives(sentence: Sentence) -> bool:
-    """Whether the grammar has a derivation of the sentence, whatever its end mark."""
+    """Return whether the grammar derives the sentence with any end mark."""
     words = [word if word != "an" else "a" for word in sentence.words]
-    first = words[0][0].lower() + words[0][1:]
-    heads = {words[0], first} if words[0] != "I" else {"I"}
-    known = lexicon().forms
-    if not all(word in known for word in [*words[1:]]):
+    lowered = words[0][0].lower() + words[0][1:]
+    heads = {words[0], lowered} if words[0] != "I" else {"I"}
+    forms = lexicon().forms
+    if not all(word in forms for word in [*words[1:]]):
         return False
     return any(
-        len(words) in _Reading((head, *words[1:])).ends(START, 0) for head in heads if head in known
+        len(words) in _Recogniser((head, *words[1:])).ends(START, 0)
+        for head in heads
+        if head in forms
     )

@@ -1,4 +1,4 @@
-"""The lexicon against lists by hand from an English dictionary; what verbs take, by hand."""
+"""The lexicon against hand-written lists of English, and complements of verbs by hand."""
 
 from collections import defaultdict
 
@@ -37,22 +37,22 @@ INFLECTED = [
 
 
 @pytest.mark.parametrize(("article", "words"), ARTICLES)
-def test_article_goes_by_sound(article: str, words: str) -> None:
-    """Outside witness: exceptions and plain cases from a dictionary."""
+def test_article_depends_on_the_sound(article: str, words: str) -> None:
+    """External witness: exceptions and regular cases from a dictionary."""
     assert {word: indefinite_article(word) for word in words.split()} == dict.fromkeys(
         words.split(), article
     )
 
 
 def test_inflection_of_irregular_words() -> None:
-    """Outside witness: forms and non-forms of English written by hand."""
+    """External witness: forms and non-forms of English, written by hand."""
     assert set(FORMS) <= lexicon().forms
     assert not set(NO_FORMS) & lexicon().forms
 
 
 @pytest.mark.parametrize(("rule", "words", "expected"), INFLECTED)
 def test_spelling_rules(rule: type[str], words: str, expected: str) -> None:
-    """Outside witness: written by hand."""
+    """External witness: written by hand."""
     assert [rule(word) for word in words.split()] == expected.split()
 
 
@@ -61,7 +61,7 @@ def test_row_with_two_columns_is_refused() -> None:
         read_lexicon("# comment\nN\tapple\n")
 
 
-def test_class_stands_for_its_members() -> None:
+def test_class_expands_to_its_members() -> None:
     text = (
         "class\tfood\tfruit soup\nclass\tthing\tfood tool\nV\tframe=np obj=thing\teat:ate,eaten\n"
     )
@@ -71,7 +71,7 @@ def test_class_stands_for_its_members() -> None:
 
 @given(st.text(alphabet="abcdefghilmnoprstuvy", min_size=2, max_size=8))
 def test_regular_noun_has_singular_and_plural(noun: str) -> None:
-    """Outside witness: every regular English plural ends in s and is longer than its singular."""
+    """External witness: every regular plural ends in s and is longer than its singular."""
     singular, plural = read_lexicon(f"N\tsem=tool\t{noun}/2\n").entries["N"]
     assert (singular.form, singular.features["agr"]) == (noun, ("it",))
     assert plural.form.endswith("s")
@@ -82,7 +82,7 @@ def test_regular_noun_has_singular_and_plural(noun: str) -> None:
 TABLE = english_tags()
 
 
-def uses_of(sentence: Sentence) -> dict[int, str]:
+def classify_verbs(sentence: Sentence) -> dict[int, str]:
     return verb_uses(sentence.words, TABLE.tags(sentence), TABLE.main_kind)
 
 
@@ -109,25 +109,29 @@ def uses_of(sentence: Sentence) -> dict[int, str]:
         ("It is cold.", ""),
     ],
 )
-def test_what_verbs_take(text: str, uses: str) -> None:
+def test_complements_of_verbs(text: str, uses: str) -> None:
     """Witness: by hand."""
-    assert " ".join(uses_of(Sentence.parse(text)).values()) == uses
+    assert " ".join(classify_verbs(Sentence.parse(text)).values()) == uses
 
 
-def test_new_verbs_take_what_the_sentence_has() -> None:
-    """Witness: the kinds of each allowed word as rows of the table, for 30 sentences."""
-    rows: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+def test_new_verbs_allow_the_complements_of_the_sentence() -> None:
+    """Witness: the kinds of each allowed word in the table, for 30 sentences."""
+    kinds_by_word: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for row in TABLE.words:
-        rows[row.word, row.tag] += row.kinds.split()
+        kinds_by_word[row.word, row.tag] += row.kinds.split()
     verbs = {row.word for row in TABLE.words if row.tag.startswith("VV") and row.count > 20}
-    words, n_new = Vocabulary((), tuple(sorted(verbs))), 0
+    vocabulary, n_new = Vocabulary((), tuple(sorted(verbs))), 0
     for sentence in generate(30, seed=5):
-        candidates = Candidates(words, sentence, (same_tags(sentence, TABLE, verb_uses),))
-        for index, use in uses_of(sentence).items():
+        candidates = Candidates(vocabulary, sentence, (same_tags(sentence, TABLE, verb_uses),))
+        for index, use in classify_verbs(sentence).items():
             tag = TABLE.tags(sentence)[index]
             allowed = candidates.allowed(sentence, index)
-            for word in (word for word, yes in zip(words.at(index), allowed, strict=True) if yes):
-                assert use in rows[word, tag], (sentence.text, word)
+            for word in (
+                word
+                for word, is_allowed in zip(vocabulary.at(index), allowed, strict=True)
+                if is_allowed
+            ):
+                assert use in kinds_by_word[word, tag], (sentence.text, word)
                 n_new += 1
             assert use != "two" or not allowed.any()
     assert n_new > 300

@@ -1,4 +1,4 @@
-"""The paradigms that ship: what they make, against witnesses that know nothing of templates."""
+"""The built-in paradigms against witnesses that do not use templates."""
 
 import difflib
 import re
@@ -17,7 +17,7 @@ PHENOMENA = {
     *("determiner_noun_agreement", "filler_gap_dependency", "irregular_forms", "island_effects"),
     *("npi_licensing", "quantifiers", "subject_verb_agreement"),
 }
-# paradigms all of whose good sentences are sentences of the embedded grammar as it stands
+# Paradigms whose good sentences are all derived by the embedded grammar
 COVERED = {
     *("anaphor_number", "clause_after_verb", "count_and_mass", "ditransitive", "do_number"),
     *("any_under_negation", "ever_in_questions", "ever_needs_a_licensor", "have_number"),
@@ -26,8 +26,8 @@ COVERED = {
 }
 REFLEXIVES = r"(my|your|him|her|it)self|(our|your|them)selves"
 BE = r"(am|is|are|was|were)(n't)?"
-# what may differ between the words of the two sentences
-DIFFERENCE = {
+# Words that may differ between the two sentences
+ALLOWED_DIFFERENCES = {
     "anaphor_agreement": REFLEXIVES,
     "determiner_number": "this|that|these|those",
     "be_number": BE,
@@ -41,40 +41,45 @@ LICENSORS = {"not", "never", "only", "no", "nobody", "yet?"}
 
 @pytest.fixture(scope="module")
 def pairs() -> Pairs:
-    found: Pairs = defaultdict(list)
+    pairs_by_uid: Pairs = defaultdict(list)
     for pair in generate_pairs(PER_PARADIGM, seed=3):
-        found[pair.UID].append(pair)
-    return found
+        pairs_by_uid[pair.UID].append(pair)
+    return pairs_by_uid
 
 
 def _words(text: str) -> list[str]:
     return list(Sentence.parse(text).words)
 
 
-def test_there_are_fifty_seven_of_eleven_phenomena() -> None:
-    """Outside witness: the names of BLiMP's phenomena (Warstadt et al. 2020, Table 4)."""
-    shipped = shipped_paradigms()
-    assert len(shipped) == len({one.uid for one in shipped}) == 57
-    assert {one.phenomenon for one in shipped} == PHENOMENA
-    assert all(len(one.versions) >= 1 for one in shipped)
+def test_57_paradigms_cover_11_phenomena() -> None:
+    """External witness: the names of BLiMP's phenomena (Warstadt et al. 2020, Table 4)."""
+    paradigms = shipped_paradigms()
+    assert len(paradigms) == len({paradigm.uid for paradigm in paradigms}) == 57
+    assert {paradigm.phenomenon for paradigm in paradigms} == PHENOMENA
+    assert all(len(paradigm.versions) >= 1 for paradigm in paradigms)
 
 
-def test_the_grammar_derives_the_good_sentences_and_never_a_bad_one(pairs: Pairs) -> None:
-    """Outside witness: a recogniser of the grammar that shares nothing with sampling."""
-    for uid, own in pairs.items():
-        for pair in own:
+def test_grammar_derives_good_sentences_and_no_bad_ones(pairs: Pairs) -> None:
+    """External witness: a recogniser of the grammar that shares no code with sampling."""
+    for uid, paradigm_pairs in pairs.items():
+        for pair in paradigm_pairs:
             assert not derives(Sentence.parse(pair.sentence_bad)), pair.sentence_bad
             if uid in COVERED:
                 assert derives(Sentence.parse(pair.sentence_good)), pair.sentence_good
 
 
-@pytest.mark.parametrize("name", DIFFERENCE)
+@pytest.mark.parametrize("name", ALLOWED_DIFFERENCES)
 def test_only_the_words_of_the_paradigm_differ(pairs: Pairs, name: str) -> None:
-    """Outside witness: Python's difflib, and lists of English function words."""
-    allowed = re.compile(DIFFERENCE[name])
-    concerned = [p for own in pairs.values() for p in own if name in (p.UID, p.linguistics_term)]
-    assert concerned
-    for pair in concerned:
+    """External witness: Python's difflib, and lists of English function words."""
+    allowed = re.compile(ALLOWED_DIFFERENCES[name])
+    relevant_pairs = [
+        p
+        for paradigm_pairs in pairs.values()
+        for p in paradigm_pairs
+        if name in (p.UID, p.linguistics_term)
+    ]
+    assert relevant_pairs
+    for pair in relevant_pairs:
         good, bad = _words(pair.sentence_good), _words(pair.sentence_bad)
         assert len(good) == len(bad)
         for tag, i, j, k, m in difflib.SequenceMatcher(None, good, bad).get_opcodes():
@@ -83,17 +88,17 @@ def test_only_the_words_of_the_paradigm_differ(pairs: Pairs, name: str) -> None:
 
 
 def test_moved_words_are_the_same_words(pairs: Pairs) -> None:
-    """Outside witness: sorting."""
+    """External witness: sorting."""
     for uid in ("adjunct_island", "complex_np_island", "left_branch_island", "ever_in_questions"):
         for pair in pairs[uid]:
-            both = pair.sentence_good, pair.sentence_bad
-            good, bad = (sorted(map(str.lower, _words(text))) for text in both)
+            texts = pair.sentence_good, pair.sentence_bad
+            good, bad = (sorted(map(str.lower, _words(text))) for text in texts)
             assert good == bad
             assert pair.lexically_identical
 
 
-def test_ever_stands_without_a_licensor_in_bad_sentences_only(pairs: Pairs) -> None:
-    """Outside witness: a list of English licensors of negative polarity items."""
+def test_ever_lacks_a_licensor_only_in_bad_sentences(pairs: Pairs) -> None:
+    """External witness: a list of English licensors of negative polarity items."""
     for uid in ("ever_needs_a_licensor", "ever_under_only", "ever_under_no"):
         for pair in pairs[uid]:
             good, bad = (
@@ -104,10 +109,10 @@ def test_ever_stands_without_a_licensor_in_bad_sentences_only(pairs: Pairs) -> N
             assert not bad & LICENSORS
 
 
-def test_prefixes_and_words_are_the_beginnings_of_their_sentences(pairs: Pairs) -> None:
-    """Outside witness: BLiMP's definition of its two prefix methods (section 4.2)."""
+def test_sentences_begin_with_their_prefixes_and_words(pairs: Pairs) -> None:
+    """External witness: BLiMP's definition of its two prefix methods (section 4.2)."""
     methods = set()
-    for pair in (pair for own in pairs.values() for pair in own):
+    for pair in (pair for paradigm_pairs in pairs.values() for pair in paradigm_pairs):
         good, bad = f"{pair.sentence_good[:-1]} ", f"{pair.sentence_bad[:-1]} "
         if pair.one_prefix:
             prefix, word_good, word_bad = pair.one_prefix
@@ -123,15 +128,18 @@ def test_prefixes_and_words_are_the_beginnings_of_their_sentences(pairs: Pairs) 
     assert methods == {(True, False), (False, True), (False, False)}
 
 
-def test_pairs_are_distinct_numbered_and_of_two_sentences(pairs: Pairs) -> None:
-    for own in pairs.values():
-        assert [pair.pairID for pair in own] == [str(i) for i in range(PER_PARADIGM)]
-        assert len({(pair.sentence_good, pair.sentence_bad) for pair in own}) == PER_PARADIGM
-        assert all(pair.sentence_good != pair.sentence_bad for pair in own)
+def test_pairs_are_numbered_and_distinct(pairs: Pairs) -> None:
+    for paradigm_pairs in pairs.values():
+        assert [pair.pairID for pair in paradigm_pairs] == [str(i) for i in range(PER_PARADIGM)]
+        assert (
+            len({(pair.sentence_good, pair.sentence_bad) for pair in paradigm_pairs})
+            == PER_PARADIGM
+        )
+        assert all(pair.sentence_good != pair.sentence_bad for pair in paradigm_pairs)
 
 
-def test_chance_is_the_seed_and_other_paradigms_change_nothing(pairs: Pairs) -> None:
-    (one,) = (p for p in shipped_paradigms() if p.uid == "adjunct_island")
-    alone = generate_pairs(PER_PARADIGM, seed=3, paradigms=[one])
-    assert alone == pairs["adjunct_island"]
-    assert generate_pairs(PER_PARADIGM, seed=4, paradigms=[one]) != alone
+def test_pairs_depend_only_on_the_seed_and_the_paradigm(pairs: Pairs) -> None:
+    (paradigm,) = (p for p in shipped_paradigms() if p.uid == "adjunct_island")
+    new_pairs = generate_pairs(PER_PARADIGM, seed=3, paradigms=[paradigm])
+    assert new_pairs == pairs["adjunct_island"]
+    assert generate_pairs(PER_PARADIGM, seed=4, paradigms=[paradigm]) != new_pairs

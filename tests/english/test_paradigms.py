@@ -1,4 +1,4 @@
-"""Paradigms that users write: what they may say, and what is said to them."""
+"""Paradigms that users write, and errors about them."""
 
 import json
 from pathlib import Path
@@ -20,19 +20,19 @@ bad = "NAME"
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give up soon where nothing new is drawn: the few pairs there are come within a few draws."""
+def low_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stop soon when no new pair is drawn: these paradigms have few pairs."""
     monkeypatch.setattr("contstim.english.minimal_pairs.PATIENCE", 500)
 
 
-def _file(folder: Path, text: str, name: str = "mine.toml") -> Path:
+def _write_paradigms(folder: Path, text: str, name: str = "mine.toml") -> Path:
     path = folder / name
     path.write_text(HEAD + text, encoding="utf-8")
     return path
 
 
-def test_a_paradigm_of_ones_own_with_phrases_of_its_own(tmp_path: Path) -> None:
-    """Outside witness: the few sentences it can make, written by hand."""
+def test_user_paradigm_with_own_phrases(tmp_path: Path) -> None:
+    """External witness: its few possible sentences, written by hand."""
     text = '''
 rules = """
 TITLE[agr=?a] -> THE N[sem=adult, agr=?a, num=sg, gender=?g, kin=no, prof=yes] [1.0]
@@ -42,36 +42,40 @@ either = [{a = "she", b = "him"}]
 good = 'TITLE[agr=$a] "saw|heard" REFL[agr=$a]'
 bad = 'TITLE verb:"saw" "$b self"'
 '''
-    (paradigm,) = read_paradigms(_file(tmp_path, text))
+    (paradigm,) = read_paradigms(_write_paradigms(tmp_path, text))
     pairs = generate_pairs(4, seed=0, paradigms=[paradigm])
     assert {(p.sentence_good, p.sentence_bad) for p in pairs} == {
-        (f"The {who} {verb} herself.", f"The {who} saw him self.")
-        for who in ("waitress", "actress")
+        (f"The {noun} {verb} herself.", f"The {noun} saw him self.")
+        for noun in ("waitress", "actress")
         for verb in ("saw", "heard")
     }
     with pytest.raises(InputError, match="waitress has only 4 distinct pairs, but 5"):
         generate_pairs(5, seed=0, paradigms=[paradigm])
 
 
-def test_the_file_has_the_fields_of_blimp(tmp_path: Path) -> None:
-    """Outside witness: the fields of the published files, written by hand."""
-    common = {
+def test_files_have_the_fields_of_blimp(tmp_path: Path) -> None:
+    """External witness: the fields of the published files, written by hand."""
+    common_fields = {
         *("sentence_good", "sentence_bad", "field", "linguistics_term", "UID", "pairID"),
         *("simple_LM_method", "one_prefix_method", "two_prefix_method", "lexically_identical"),
     }
-    one = {"one_prefix_prefix", "one_prefix_word_good", "one_prefix_word_bad"}
-    two = {"two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_word"}
-    wanted = {"anaphor_gender": one, "subject_number": two, "adjunct_island": set()}
-    paradigms = [p for p in shipped_paradigms() if p.uid in wanted]
+    one_prefix_fields = {"one_prefix_prefix", "one_prefix_word_good", "one_prefix_word_bad"}
+    two_prefix_fields = {"two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_word"}
+    fields_by_uid = {
+        "anaphor_gender": one_prefix_fields,
+        "subject_number": two_prefix_fields,
+        "adjunct_island": set(),
+    }
+    paradigms = [p for p in shipped_paradigms() if p.uid in fields_by_uid]
     paths = write_pairs(tmp_path, generate_pairs(3, seed=0, paradigms=paradigms))
-    assert {path.name for path in paths} == {f"{uid}.jsonl" for uid in wanted}
+    assert {path.name for path in paths} == {f"{uid}.jsonl" for uid in fields_by_uid}
     for path in paths:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
             row = json.loads(line)
-            assert set(row) == common | wanted[path.stem]
+            assert set(row) == common_fields | fields_by_uid[path.stem]
             assert row["UID"] == path.stem
             assert row["pairID"] == str(number)
-            assert row["one_prefix_method"] is (wanted[path.stem] is one)
+            assert row["one_prefix_method"] is (fields_by_uid[path.stem] is one_prefix_fields)
 
 
 @pytest.mark.parametrize(
@@ -99,9 +103,9 @@ def test_the_file_has_the_fields_of_blimp(tmp_path: Path) -> None:
         ("[one]\ngood = 3\nbad = 'V'", "`good`: Input should be a valid string"),
     ],
 )
-def test_what_cannot_be_understood_is_named(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_paradigm_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        read_paradigms(_file(tmp_path, text))
+        read_paradigms(_write_paradigms(tmp_path, text))
 
 
 @pytest.mark.parametrize(
@@ -148,33 +152,33 @@ def test_what_cannot_be_understood_is_named(tmp_path: Path, text: str, message: 
         ),
     ],
 )
-def test_what_the_grammar_cannot_do_is_named(tmp_path: Path, text: str, message: str) -> None:
+def test_impossible_paradigms_are_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        generate_pairs(1, seed=0, paradigms=read_paradigms(_file(tmp_path, text)))
+        generate_pairs(1, seed=0, paradigms=read_paradigms(_write_paradigms(tmp_path, text)))
 
 
-def test_names_and_numbers_that_make_no_sense(tmp_path: Path) -> None:
-    paradigms = read_paradigms(_file(tmp_path, SIMPLE))
+def test_repeated_names_and_zero_pairs_are_refused(tmp_path: Path) -> None:
+    paradigms = read_paradigms(_write_paradigms(tmp_path, SIMPLE))
     with pytest.raises(InputError, match="Several paradigms have the name simple"):
         generate_pairs(1, seed=0, paradigms=[*paradigms, *paradigms])
     with pytest.raises(InputError, match="at least 1"):
         generate_pairs(0, seed=0, paradigms=paradigms)
 
 
-def test_paradigms_are_chosen_by_name_or_by_phenomenon() -> None:
-    """Outside witness: names in the table of docs and of the paradigm files."""
-    shipped = shipped_paradigms()
-    assert choose_paradigms(shipped, ()) == shipped
-    (chosen,) = choose_paradigms(shipped, ["reflexive_is_no_subject"])
-    assert chosen in choose_paradigms(shipped, ["binding"])
-    assert {paradigm.phenomenon for paradigm in choose_paradigms(shipped, ["binding"])} == {
+def test_paradigms_are_selected_by_name_or_phenomenon() -> None:
+    """External witness: names in the documentation and in the paradigm files."""
+    paradigms = shipped_paradigms()
+    assert choose_paradigms(paradigms, ()) == paradigms
+    (selected,) = choose_paradigms(paradigms, ["reflexive_is_no_subject"])
+    assert selected in choose_paradigms(paradigms, ["binding"])
+    assert {paradigm.phenomenon for paradigm in choose_paradigms(paradigms, ["binding"])} == {
         "binding"
     }
     with pytest.raises(InputError, match="Unknown paradigm or phenomenon nonsense; the names are"):
-        choose_paradigms(shipped, ["binding", "nonsense"])
+        choose_paradigms(paradigms, ["binding", "nonsense"])
 
 
-def test_pairs_of_other_paradigms_in_a_folder_are_refused(tmp_path: Path) -> None:
+def test_folder_with_other_paradigms_is_refused(tmp_path: Path) -> None:
     for name in ("old.jsonl", "older.jsonl", "mine.jsonl", "notes.txt"):
         (tmp_path / name).touch()
     refuse_other_pairs(tmp_path, ["mine", "old", "older"])

@@ -1,4 +1,4 @@
-"""What a stream of sentences promises: distinct, repeatable, of the wanted length, varied."""
+"""Generated sentences are distinct, repeatable, varied, and of the requested length."""
 
 import collections
 import itertools
@@ -20,32 +20,32 @@ FUTURE = {"tomorrow", "will", "tonight"}
 
 
 def skeleton(derivation: Derivation) -> tuple[str, ...]:
-    """The categories of the words: two sentences of one skeleton are of one pattern."""
+    """Return the categories of the words."""
     return tuple(entry.category for entry in derivation.entries())
 
 
-def test_same_seed_same_sentences() -> None:
+def test_same_seed_gives_the_same_sentences() -> None:
     assert generate(300, seed=5) == generate(300, seed=5)
     assert generate(300, seed=5) != generate(300, seed=6)
 
 
-def test_longer_list_begins_like_the_shorter() -> None:
+def test_longer_list_begins_with_the_shorter_one() -> None:
     assert generate(400, seed=5)[:150] == generate(150, seed=5)
 
 
 def test_sentences_are_distinct() -> None:
-    """Outside witness: their texts in a set."""
+    """External witness: a set of their texts."""
     assert len({sentence.text for sentence in generate(2000, seed=2)}) == 2000
 
 
 @settings(max_examples=examples(10))
 @given(words=st.integers(3, 16), seed=st.integers(0, 2**32))
 def test_exact_number_of_words(words: int, seed: int) -> None:
-    """Outside witness: the spaces in the text."""
+    """External witness: the spaces in the text."""
     assert {s.text.count(" ") + 1 for s in generate(5, seed=seed, words=words)} == {words}
 
 
-def test_lengths_are_those_of_everyday_sentences() -> None:
+def test_lengths_resemble_everyday_sentences() -> None:
     lengths = [len(sentence) for sentence in generate(2000, seed=3)]
     assert min(lengths) >= 3
     assert max(lengths) <= 16
@@ -54,10 +54,10 @@ def test_lengths_are_those_of_everyday_sentences() -> None:
 
 
 def test_more_than_30000_sentences_of_eight_words() -> None:
-    """Outside witness: the birthday problem.
+    """External witness: the birthday problem.
 
-    If m draws bring r pairs of equal sentences, there are at least about m (m - 1) / 2 r sentences,
-    and more where some are likelier than others.
+    If m draws have r pairs of equal sentences, there are at least about m (m - 1) / 2 r sentences,
+    and more if some are more frequent than others.
     """
     rng = random.Random(8)
     draws = collections.Counter(sample_tree(rng, words=8).sentence for _ in range(3000))
@@ -78,63 +78,66 @@ def test_too_many_sentences_are_refused(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_words_come_from_the_lexicon_without_punctuation() -> None:
-    """Outside witness: the set of forms, and a pattern for plain words."""
+    """External witness: the set of forms, and a pattern for plain words."""
     for sentence in generate(1500, seed=9):
-        first, *rest = sentence.words
-        assert first[0].isupper()
+        first_word, *other_words = sentence.words
+        assert first_word[0].isupper()
         assert sentence.end in (".", "?")
-        assert first in lexicon().forms or first[0].lower() + first[1:] in lexicon().forms
-        assert set(rest) <= lexicon().forms
+        assert (
+            first_word in lexicon().forms
+            or first_word[0].lower() + first_word[1:] in lexicon().forms
+        )
+        assert set(other_words) <= lexicon().forms
         assert all(re.fullmatch(r"[A-Za-zé]+('[a-z]+)?", word) for word in sentence.words)
 
 
-def test_article_before_every_word() -> None:
-    """Outside witness: vowel letters, and the exceptions written by hand."""
-    odd = {"hour", "honest", "university", "uniform", "uniforms", "useful", "used"}
+def test_article_agrees_with_the_next_word() -> None:
+    """External witness: vowel letters, and exceptions written by hand."""
+    exceptions = {"hour", "honest", "university", "uniform", "uniforms", "useful", "used"}
     for sentence in generate(1500, seed=4):
         lowered = [word.lower() for word in sentence.words]
         for article, word in itertools.pairwise(lowered):
-            if article in ("a", "an") and word not in odd:
+            if article in ("a", "an") and word not in exceptions:
                 assert article == ("an" if word[0] in "aeiou" else "a"), sentence
 
 
 def test_times_fit_tenses() -> None:
-    """Outside witness: adverbs of past and future never meet."""
+    """External witness: adverbs of past and future never occur together."""
     for sentence in generate(1500, seed=11):
         words = {word.lower() for word in sentence.words}
         assert not (words & PAST and words & FUTURE), sentence
 
 
-def test_one_question_in_five_at_most() -> None:
-    questions = sum(sentence.end == "?" for sentence in generate(2000, seed=12))
-    assert 0.05 < questions / 2000 <= 0.2
+def test_at_most_a_fifth_are_questions() -> None:
+    n_questions = sum(sentence.end == "?" for sentence in generate(2000, seed=12))
+    assert 0.05 < n_questions / 2000 <= 0.2
 
 
-def test_no_pattern_rules(derivations: list[Derivation]) -> None:
-    """Outside witness: counts of part-of-speech skeletons, and of top-level constructions."""
+def test_no_pattern_dominates(derivations: list[Derivation]) -> None:
+    """External witness: counts of part-of-speech skeletons and of top-level constructions."""
     skeletons = collections.Counter(map(skeleton, derivations))
     assert skeletons.most_common(1)[0][1] <= 0.05 * len(derivations)
-    tops = collections.Counter(
+    constructions = collections.Counter(
         tuple(child.category for child in derivation.children[0].children)
         for derivation in derivations
     )
-    assert len(tops) > 25
+    assert len(constructions) > 25
     rng = random.Random(1)
-    hundred = collections.Counter(skeleton(sample_tree(rng)) for _ in range(100))
-    assert hundred.most_common(1)[0][1] <= 5
+    small_sample = collections.Counter(skeleton(sample_tree(rng)) for _ in range(100))
+    assert small_sample.most_common(1)[0][1] <= 5
 
 
-def test_no_content_word_comes_twice(derivations: list[Derivation]) -> None:
+def test_no_content_word_is_repeated(derivations: list[Derivation]) -> None:
     for derivation in derivations:
         names = [e.lemma for e in derivation.entries() if e.category in ("N", "NAME", "ADJ")]
         assert len(set(names)) == len(names)
 
 
-def test_documented_sentences_are_true() -> None:
-    """Outside witness: the list in the documentation, written once.
+def test_documented_sentences_are_generated() -> None:
+    """External witness: the list in the documentation, which was written once.
 
-    Hash seeds differ from run to run, so this also shows that nothing depends on them.
+    Hash seeds differ between runs, so this also shows that the result does not depend on them.
     """
     section = DOCUMENT.read_text(encoding="utf-8").split("## Ten sentences")[1]
-    listed = re.findall(r"^\d+\. (.+)$", section, flags=re.MULTILINE)
-    assert listed == [sentence.text for sentence in generate(10, seed=1)]
+    documented = re.findall(r"^\d+\. (.+)$", section, flags=re.MULTILINE)
+    assert documented == [sentence.text for sentence in generate(10, seed=1)]

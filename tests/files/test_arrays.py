@@ -16,20 +16,20 @@ from contstim.files.arrays import read_npy, read_npz
 NUMBERS = np.arange(50, dtype=np.float64)
 
 
-def npy(array: np.ndarray = NUMBERS) -> bytes:
+def npy_bytes(array: np.ndarray = NUMBERS) -> bytes:
     file = io.BytesIO()
     np.lib.format.write_array(file, array, allow_pickle=True)
     return file.getvalue()
 
 
-def npz(member: bytes, name: str = "m.npy", method: int = zipfile.ZIP_DEFLATED) -> bytes:
+def npz_bytes(member: bytes, name: str = "m.npy", method: int = zipfile.ZIP_DEFLATED) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as archive:
         archive.writestr(name, member)
     return file.getvalue()
 
 
-def header(text: str) -> bytes:
+def npy_header(text: str) -> bytes:
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode("latin-1")
 
 
@@ -37,52 +37,54 @@ SHAPE = "{'descr': '<f8', 'fortran_order': False, 'shape': (%s,), }"
 ARRAYS: dict[str, bytes] = {
     "empty": b"",
     "random": bytes(range(256)) * 4,
-    "cut": npy()[:-100],
-    "cut header": npy()[:40],
-    "more behind": npy() + b"more",
-    "another format": npy().replace(b"NUMPY\x01", b"NUMPY\x09"),
-    "huge": header(SHAPE % 10**12),
-    "overflowing": header(SHAPE % 10**31),
-    "negative": header(SHAPE % -1),
-    "no shape": header("{'descr': '<f8'}"),
-    "code": header("__import__('os').system('true')"),
-    "deep": header("(" * 5_000),
-    "long number": header(SHAPE % ("7" * 5_000)),
-    "unknown type": header("{'descr': 'banana', 'fortran_order': False, 'shape': (1,), }"),
-    "objects": npy(np.array([{}], dtype=object)),
+    "cut": npy_bytes()[:-100],
+    "cut header": npy_bytes()[:40],
+    "more behind": npy_bytes() + b"more",
+    "another format": npy_bytes().replace(b"NUMPY\x01", b"NUMPY\x09"),
+    "huge": npy_header(SHAPE % 10**12),
+    "overflowing": npy_header(SHAPE % 10**31),
+    "negative": npy_header(SHAPE % -1),
+    "no shape": npy_header("{'descr': '<f8'}"),
+    "code": npy_header("__import__('os').system('true')"),
+    "deep": npy_header("(" * 5_000),
+    "long number": npy_header(SHAPE % ("7" * 5_000)),
+    "unknown type": npy_header("{'descr': 'banana', 'fortran_order': False, 'shape': (1,), }"),
+    "objects": npy_bytes(np.array([{}], dtype=object)),
 }
 
 
 @pytest.mark.parametrize("content", ARRAYS.values(), ids=ARRAYS)
-def test_what_is_not_a_plain_array_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_damaged_and_unsafe_arrays_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.npy"
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"a\.npy is not an \.npy of a plain array: .+"):
         read_npy(path)
     path = tmp_path / "a.npz"
-    path.write_bytes(npz(content))
+    path.write_bytes(npz_bytes(content))
     with pytest.raises(InputError, match=r"a\.npz is not an \.npz of plain arrays: .+"):
         read_npz(path)
 
 
-def _patched(start: int, size: int, value: bytes) -> bytes:
-    """An archive with a field of its directory changed; see zipfile's structCentralDir."""
-    content = npz(npy())
-    at = content.index(b"PK\x01\x02") + start
-    return content[:at] + value + content[at + size :]
+def _patched_archive(start: int, size: int, value: bytes) -> bytes:
+    """Return an archive with one changed directory field; see zipfile's structCentralDir."""
+    content = npz_bytes(npy_bytes())
+    offset = content.index(b"PK\x01\x02") + start
+    return content[:offset] + value + content[offset + size :]
 
 
 ARCHIVES: dict[str, Callable[[], bytes]] = {
     "empty": lambda: b"",
     "random": lambda: bytes(range(256)) * 4,
-    "cut": lambda: npz(npy())[:-30],
-    "an array": npy,
-    "damaged member": lambda: npz(npy()).replace(npz(npy())[60:90], b"\xff" * 30, 1),
-    "encrypted": lambda: _patched(8, 2, b"\x01\x00"),
-    "unknown compression": lambda: _patched(10, 2, b"\x63\x00"),
-    "wrong checksum": lambda: _patched(16, 4, b"\x00\x01\x02\x03"),
-    "has an impossible size": lambda: _patched(24, 4, struct.pack("<I", 2**31)),
-    "a text": lambda: npz(b"hello", "read.txt"),
+    "cut": lambda: npz_bytes(npy_bytes())[:-30],
+    "an array": npy_bytes,
+    "damaged member": lambda: npz_bytes(npy_bytes()).replace(
+        npz_bytes(npy_bytes())[60:90], b"\xff" * 30, 1
+    ),
+    "encrypted": lambda: _patched_archive(8, 2, b"\x01\x00"),
+    "unknown compression": lambda: _patched_archive(10, 2, b"\x63\x00"),
+    "wrong checksum": lambda: _patched_archive(16, 4, b"\x00\x01\x02\x03"),
+    "has an impossible size": lambda: _patched_archive(24, 4, struct.pack("<I", 2**31)),
+    "a text": lambda: npz_bytes(b"hello", "read.txt"),
 }
 
 
@@ -94,18 +96,18 @@ def test_damaged_archives_are_refused(tmp_path: Path, build: Callable[[], bytes]
         read_npz(path)
 
 
-def test_a_name_twice_is_refused(tmp_path: Path) -> None:
+def test_repeated_name_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("m.npy", npy())
+        archive.writestr("m.npy", npy_bytes())
         with pytest.warns(UserWarning, match="Duplicate name"):
-            archive.writestr("m.npy", npy())
+            archive.writestr("m.npy", npy_bytes())
     with pytest.raises(InputError, match=r"m\.npy twice"):
         read_npz(path)
 
 
-def test_what_numpy_writes_is_read(tmp_path: Path) -> None:
-    """Outside witness: NumPy's own writers."""
+def test_arrays_written_by_numpy_are_read(tmp_path: Path) -> None:
+    """External witness: NumPy's own writers."""
     arrays: dict[str, Any] = {
         "f": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
         "i": np.arange(3, dtype=np.int32),
@@ -117,10 +119,10 @@ def test_what_numpy_writes_is_read(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "a.npz", **arrays)
     np.savez(tmp_path / "b.npz", **arrays)
     for name in ("a.npz", "b.npz"):
-        read = read_npz(tmp_path / name)
-        assert list(read) == list(arrays)
+        loaded = read_npz(tmp_path / name)
+        assert list(loaded) == list(arrays)
         for key, array in arrays.items():
-            np.testing.assert_array_equal(read[key], array)
+            np.testing.assert_array_equal(loaded[key], array)
     for key, array in arrays.items():
         np.save(tmp_path / f"{key}.npy", array)
         np.testing.assert_array_equal(read_npy(tmp_path / f"{key}.npy"), array)

@@ -1,4 +1,4 @@
-"""JSON and TOML, held against the formats' own rules (RFC 8259, I-JSON RFC 7493, TOML 1.0)."""
+"""JSON and TOML, against the formats' own rules (RFC 8259, I-JSON RFC 7493, TOML 1.0)."""
 
 import json
 from pathlib import Path
@@ -42,13 +42,13 @@ NOT_TOML = {
 
 
 @pytest.mark.parametrize("text", NOT_JSON.values(), ids=NOT_JSON)
-def test_what_is_not_json_is_refused_by_the_name_of_its_source(text: str) -> None:
+def test_invalid_json_error_names_the_source(text: str) -> None:
     with pytest.raises(InputError, match=r"^study\.json is not readable JSON: .{3,120}$"):
         documents.parse_json(text, "study.json")
 
 
 @pytest.mark.parametrize("text", NOT_TOML.values(), ids=NOT_TOML)
-def test_what_is_not_toml_is_refused_by_the_name_of_its_source(text: str) -> None:
+def test_invalid_toml_error_names_the_source(text: str) -> None:
     with pytest.raises(InputError, match=r"^own\.toml is not readable TOML: .{3,120}$"):
         documents.parse_toml(text, "own.toml")
 
@@ -62,18 +62,18 @@ def test_what_is_not_toml_is_refused_by_the_name_of_its_source(text: str) -> Non
         "text",
     ],
 )
-def test_what_the_standard_library_writes_is_read_back(value: object) -> None:
+def test_json_of_the_standard_library_is_read(value: object) -> None:
     for ascii_only in (True, False):
         assert documents.parse_json(json.dumps(value, ensure_ascii=ascii_only), "x") == value
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "3", '"text"'])
-def test_another_value_than_an_object_is_refused(text: str) -> None:
+def test_json_that_is_not_an_object_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="is not a JSON object"):
         documents.parse_json_object(text, "x")
 
 
-def test_bytes_are_utf_8_with_or_without_a_mark() -> None:
+def test_bytes_are_utf_8_with_or_without_a_byte_order_mark() -> None:
     assert documents.parse_json(b'\xef\xbb\xbf{"a": "\xc3\xa1"}', "x") == {"a": "á"}
     assert documents.parse_toml(b'\xef\xbb\xbfa = "\xc3\xa1"\r\nb = 1', "x") == {"a": "á", "b": 1}
     for encoding in ("utf-16", "latin-1"):
@@ -81,17 +81,17 @@ def test_bytes_are_utf_8_with_or_without_a_mark() -> None:
             documents.parse_json('{"a": "á"}'.encode(encoding), "x")
 
 
-def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
-    for read in (documents.read_json_object, documents.read_json_lines, documents.read_toml):
+def test_unreadable_files_are_errors(tmp_path: Path) -> None:
+    for reader in (documents.read_json_object, documents.read_json_lines, documents.read_toml):
         with pytest.raises(InputError, match=r"Cannot read .*absent: No such file"):
-            read(tmp_path / "absent")
+            reader(tmp_path / "absent")
         with pytest.raises(InputError, match=r"Cannot read .*: Is a directory"):
-            read(tmp_path)
+            reader(tmp_path)
         with pytest.raises(InputError, match=r"Cannot read /dev/zero: it is a device"):
-            read("/dev/zero")
+            reader("/dev/zero")
 
 
-def test_a_bad_line_of_json_lines_is_named(tmp_path: Path) -> None:
+def test_invalid_line_of_json_lines_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"a": "x\u2028y"}\n\n{"a": 2}\n')
     assert documents.read_json_lines(path) == [(1, {"a": "x\u2028y"}), (3, {"a": 2})]

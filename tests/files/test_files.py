@@ -10,42 +10,42 @@ from contstim.files.files import path_inside, write_text, writing
 from contstim.files.records import write_record
 
 
-def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+def test_interrupted_write_leaves_only_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     write_text(path, "old\n")
 
-    def interrupted() -> None:
+    def interrupt_write() -> None:
         with writing(path) as partial:
             partial.write_text("half of the ne")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        interrupted()
+        interrupt_write()
     assert path.read_text() == "old\n"
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("place", ["", "file.txt/inside.txt"])
-def test_an_impossible_place_is_an_input_error(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("path", ["", "file.txt/inside.txt"])
+def test_impossible_path_is_an_input_error(tmp_path: Path, path: str) -> None:
     write_text(tmp_path / "file.txt", "here\n")
     with pytest.raises(InputError, match="Cannot write"):
-        write_text(tmp_path / place, "text")
+        write_text(tmp_path / path, "text")
 
 
-def test_a_pipe_is_written_into_and_stays_one(tmp_path: Path) -> None:
-    """Outside witness: what a reader at the other end gets."""
-    pipe, got = tmp_path / "pipe", []
+def test_pipe_is_written_and_not_replaced(tmp_path: Path) -> None:
+    """External witness: the bytes at the other end of the pipe."""
+    pipe, received = tmp_path / "pipe", []
     os.mkfifo(pipe)
-    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
     reader.start()
     write_text(pipe, "é\n")
     reader.join(timeout=10)
-    assert got == ["é\n".encode()]
+    assert received == ["é\n".encode()]
     assert pipe.is_fifo()
     assert list(tmp_path.iterdir()) == [pipe]
 
 
-def test_a_device_is_never_replaced() -> None:
+def test_device_is_never_replaced() -> None:
     devices = [(path, Path(path).stat().st_rdev) for path in ("/dev/null", "/dev/full")]
     write_text("/dev/null", "text\n")
     write_record("/dev/null", seed=1)
@@ -57,10 +57,10 @@ def test_a_device_is_never_replaced() -> None:
     assert all(Path(path).is_char_device() for path, _ in devices)
 
 
-def test_a_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
+def test_link_remains_and_its_target_is_replaced(tmp_path: Path) -> None:
     target, link = tmp_path / "there" / "target.txt", tmp_path / "link.txt"
     link.symlink_to(target)
-    for text in ("first\n", "second\n"):  # where there is none yet, and where there is one
+    for text in ("first\n", "second\n"):  # for a missing and for an existing target
         write_text(link, text)
         assert link.is_symlink()
         assert not target.is_symlink()
@@ -72,25 +72,27 @@ def test_a_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o077, 0o002])
-def test_new_files_have_the_usual_mode_and_old_ones_keep_theirs(tmp_path: Path, umask: int) -> None:
-    """Outside witness: a file that Python itself makes."""
-    usual, path = tmp_path / "usual", tmp_path / "new"
-    before = os.umask(umask)
+def test_new_files_have_the_default_mode_and_old_files_keep_theirs(
+    tmp_path: Path, umask: int
+) -> None:
+    """External witness: a file that Python itself writes."""
+    default, path = tmp_path / "usual", tmp_path / "new"
+    old_umask = os.umask(umask)
     try:
-        usual.write_text("")
-        with writing(path) as partial:  # as some libraries write: readable by nobody else
+        default.write_text("")
+        with writing(path) as partial:  # like libraries that write files without access for others
             partial.unlink()
             os.close(os.open(partial, os.O_CREAT | os.O_WRONLY, 0o600))
-        assert path.stat().st_mode == usual.stat().st_mode
+        assert path.stat().st_mode == default.stat().st_mode
         path.chmod(0o640)
         write_text(path, "text")
     finally:
-        os.umask(before)
+        os.umask(old_umask)
     assert path.stat().st_mode & 0o777 == 0o640
 
 
 @pytest.mark.parametrize("letter", ["x", "é"])
-def test_names_may_be_as_long_as_the_file_system_takes(tmp_path: Path, letter: str) -> None:
+def test_names_may_have_the_maximum_length_of_the_file_system(tmp_path: Path, letter: str) -> None:
     longest = letter * (255 // len(letter.encode()))
     write_text(tmp_path / longest, "text")
     assert [path.name for path in tmp_path.iterdir()] == [longest]
@@ -98,7 +100,7 @@ def test_names_may_be_as_long_as_the_file_system_takes(tmp_path: Path, letter: s
         write_text(tmp_path / f"{longest}xx", "text")
 
 
-def test_half_a_character_is_an_input_error_and_leaves_the_old_file(tmp_path: Path) -> None:
+def test_half_a_surrogate_pair_is_an_error_and_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     write_text(path, "old\n")
     with pytest.raises(InputError, match=r"'\\udcff' cannot be written as UTF-8"):
@@ -107,12 +109,12 @@ def test_half_a_character_is_an_input_error_and_leaves_the_old_file(tmp_path: Pa
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_holds_a_secret_is_its_owners_alone_whatever_stood_there(tmp_path: Path) -> None:
+def test_private_files_are_readable_only_by_their_owner(tmp_path: Path) -> None:
     path = tmp_path / "record.json"
-    for before in (None, 0o644):
-        if before is not None:
+    for old_mode in (None, 0o644):
+        if old_mode is not None:
             path.write_text("public")
-            path.chmod(before)
+            path.chmod(old_mode)
         write_text(path, "secret", private=True)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         path.unlink()
@@ -121,18 +123,18 @@ def test_what_holds_a_secret_is_its_owners_alone_whatever_stood_there(tmp_path: 
 @pytest.mark.parametrize(
     "name", ["", ".", "..", "../x", "a/../../x", "a/..", "/etc/passwd", "//x", "a\\..\\x", "a\0b"]
 )
-def test_a_name_that_names_no_file_of_its_folder_is_refused(tmp_path: Path, name: str) -> None:
+def test_names_of_files_outside_the_folder_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="must be a file in"):
         path_inside(tmp_path, name)
 
 
 @pytest.mark.parametrize("name", ["out", "out/x", "in/out/x", "circle"])
-def test_a_link_does_not_lead_out_of_its_folder(tmp_path: Path, name: str) -> None:
+def test_links_out_of_the_folder_are_refused(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "folder"
     (folder / "there").mkdir(parents=True)
     (folder / "in").symlink_to("there")
-    for out in (folder / "out", folder / "in" / "out"):
-        out.symlink_to(tmp_path)
+    for link in (folder / "out", folder / "in" / "out"):
+        link.symlink_to(tmp_path)
     (folder / "circle").symlink_to("circle")
     with pytest.raises(InputError, match="a link that leads out of"):
         path_inside(folder, name)

@@ -33,13 +33,15 @@ from contstim.files.tables import (
 from contstim.words.sentence import Sentence
 
 END = "\n"
-# Half of a doubled quotation mark looks like the end of a cell.
+# Half of a doubled quotation mark looks like the end of a cell
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters='"' + END), max_size=6)
 
 
 @given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=4), st.data())
-def test_cut_files_lose_no_row_silently(rows: list[tuple[str, str]], data: st.DataObject) -> None:
-    """Property: a cut table is refused, or what is read begins the rows that were written."""
+def test_truncated_files_lose_no_row_silently(
+    rows: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    """Property: a truncated table is refused, or read as the first rows that were written."""
     file = io.StringIO(newline="")
     csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator=END).writerows([("a", "b"), *rows])
     content = file.getvalue()
@@ -51,13 +53,16 @@ def test_cut_files_lose_no_row_silently(rows: list[tuple[str, str]], data: st.Da
             columns = read_table(path)
         except InputError:
             return
-    read = list(zip(*columns.values(), strict=True))
-    assert read[:-1] == rows[: len(read[:-1])]
-    assert not read or read[-1] in (rows[len(read) - 1], (rows[len(read) - 1][0], ""))
-    assert len(read) + 1 >= content[:cut].count(END)
+    rows_read = list(zip(*columns.values(), strict=True))
+    assert rows_read[:-1] == rows[: len(rows_read[:-1])]
+    assert not rows_read or rows_read[-1] in (
+        rows[len(rows_read) - 1],
+        (rows[len(rows_read) - 1][0], ""),
+    )
+    assert len(rows_read) + 1 >= content[:cut].count(END)
 
 
-def test_a_file_cut_inside_a_quoted_cell_is_refused_with_its_row(tmp_path: Path) -> None:
+def test_file_truncated_in_a_quoted_cell_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     path.write_text('"sentence","m"\n"One two.",-1\n"Three\nfour.",-2\n"Five six.,-3\n"x",-4\n')
     with pytest.raises(InputError, match=r"line 5: the row that begins here is not readable CSV"):
@@ -70,15 +75,15 @@ def test_a_file_cut_inside_a_quoted_cell_is_refused_with_its_row(tmp_path: Path)
         read_csv(path)
 
 
-def test_line_ends_of_all_systems_are_read_alike(tmp_path: Path) -> None:
+def test_line_ends_of_all_systems_are_read(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     for end in ("\n", "\r\n", "\r"):
         path.write_text(end.join(["a,b", "1,2", "3,4", ""]), newline="")
         assert read_table(path) == {"a": ["1", "3"], "b": ["2", "4"]}
 
 
-def test_a_wide_header_is_read_once(tmp_path: Path) -> None:
-    """A hundred thousand columns would take minutes if each were compared with each."""
+def test_wide_header_is_read_in_linear_time(tmp_path: Path) -> None:
+    """Comparing each of 100,000 columns with every other would take minutes."""
     names = [f"c{n}" for n in range(100_000)]
     path = tmp_path / "wide.csv"
     path.write_text(",".join(names) + "\n" + ",".join("1" * len(names)) + "\n")
@@ -88,8 +93,8 @@ def test_a_wide_header_is_read_once(tmp_path: Path) -> None:
         read_table(path)
 
 
-def test_a_parquet_file_is_what_it_holds_wherever_it_lies(tmp_path: Path) -> None:
-    """Pyarrow takes `model=gpt2` in a path for a column, and a folder for a table in parts."""
+def test_parquet_content_does_not_depend_on_the_path(tmp_path: Path) -> None:
+    """Pyarrow reads `model=gpt2` in a path as a column, and a folder as a table in parts."""
     folder = tmp_path / "model=gpt2"
     write_table(folder / "table.parquet", {"a": [1, 2]})
     assert read_table(folder / "table.parquet") == {"a": [1, 2]}
@@ -98,12 +103,12 @@ def test_a_parquet_file_is_what_it_holds_wherever_it_lies(tmp_path: Path) -> Non
         read_table(tmp_path / "folder.parquet")
 
 
-def test_a_parquet_file_names_no_column_twice(tmp_path: Path) -> None:
+def test_parquet_with_repeated_columns_is_refused(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
-    pq.write_table(twice, tmp_path / "t.parquet")
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    pq.write_table(table, tmp_path / "t.parquet")
     with pytest.raises(InputError, match="not a readable Parquet file: Multiple matches"):
         read_table(tmp_path / "t.parquet")
 
@@ -112,7 +117,7 @@ def test_a_parquet_file_names_no_column_twice(tmp_path: Path) -> None:
     ("cell", "value"),
     [("3", 3.0), (" -1.5e-3\n", -0.0015), ("+2.", 2.0), (7, 7.0), (np.float32(0.5), 0.5)],
 )
-def test_numbers_of_cells(cell: object, value: float) -> None:
+def test_cells_are_read_as_numbers(cell: object, value: float) -> None:
     assert number(cell) == value
 
 
@@ -123,14 +128,14 @@ def test_numbers_of_cells(cell: object, value: float) -> None:
         "1,5", None, True, False, [1], {"a": 1}, b"1", 10**400, math.nan, math.inf, -math.inf, 1j,
     ],
 )  # fmt: skip
-def test_what_is_not_a_number_is_refused(cell: object) -> None:
+def test_cells_that_are_not_numbers_are_refused(cell: object) -> None:
     with pytest.raises(ValueError, match="is not a"):
         number(cell)
     with pytest.raises(ValueError, match="is not a"):
         number(cell, must_be_whole=True)
 
 
-def test_whole_and_infinite_numbers_where_they_may_be() -> None:
+def test_whole_and_infinite_numbers_need_their_option() -> None:
     assert whole_number("2.0") == 2
     assert number("-inf", infinite=True) == -math.inf
     for cell in ("2.5", "inf", 1e400):
@@ -141,18 +146,18 @@ def test_whole_and_infinite_numbers_where_they_may_be() -> None:
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**53), 2**53))
-def test_every_number_that_is_written_is_read_back(value: float) -> None:
+def test_written_numbers_are_read_unchanged(value: float) -> None:
     assert number(repr(value)) == value
 
 
-def test_texts_of_cells() -> None:
+def test_cells_are_read_as_texts() -> None:
     assert [text(cell) for cell in ("", "a", 3, 2.5)] == ["", "a", "3", "2.5"]
     for cell in (None, True, ["a"], {"a": 1}):
         with pytest.raises(ValueError, match="is not a"):
             text(cell)
 
 
-def test_a_cell_of_another_kind_is_named_with_row_and_column() -> None:
+def test_error_names_row_and_column_of_an_invalid_cell() -> None:
     cells: list[Any] = ["1", "x" * 1_000]
     with pytest.raises(InputError, match=r"^t\.csv, row 1: 'x{39}… under n is not a number\.$"):
         parsed("t.csv", "n", cells, number, "number")
@@ -163,8 +168,8 @@ class Colour(StrEnum):
 
 
 @dataclass(frozen=True)
-class Made:
-    """A row of every kind of field."""
+class Item:
+    """A row with a field of every kind."""
 
     name: str
     colour: Colour
@@ -172,11 +177,11 @@ class Made:
     number: float = 0.5
 
 
-ROWS = [Made("a", Colour.RED, Sentence.parse("A b")), Made("b", Colour.RED, None, math.nan)]
+ROWS = [Item("a", Colour.RED, Sentence.parse("A b")), Item("b", Colour.RED, None, math.nan)]
 
 
-def test_rows_become_columns_of_plain_values() -> None:
-    columns = columns_of(Made, iter(ROWS))
+def test_rows_are_converted_to_columns_of_plain_values() -> None:
+    columns = columns_of(Item, iter(ROWS))
     assert list(columns) == ["name", "colour", "sentence", "number"]
     assert [columns[name] for name in ("name", "colour", "sentence")] == [
         ["a", "b"],
@@ -184,33 +189,33 @@ def test_rows_become_columns_of_plain_values() -> None:
         ["A b.", ""],
     ]
     assert type(columns["colour"][0]) is str
-    assert columns_of(Made, []) == {name: [] for name in columns}
+    assert columns_of(Item, []) == {name: [] for name in columns}
     frame = frame_of(columns)
     assert frame["sentence"].tolist() == ["A b.", ""]
     assert frame["number"].isna().tolist() == [False, True]
 
 
-def test_a_field_with_a_default_may_have_no_column(tmp_path: Path) -> None:
+def test_field_with_a_default_needs_no_column(tmp_path: Path) -> None:
     readers = {
         "str": (text, "text"),
         "Colour": (Colour, "colour"),
         "Sentence | None": (Sentence.parse, "sentence"),
         "number": (lambda cell: 9.0 if cell is None else number(cell), "number"),
     }
-    path = tmp_path / "mades.csv"
+    path = tmp_path / "items.csv"
     path.write_text("further,colour,name,sentence\n1,red,a,A b\n")
-    assert read_rows(path, Made, readers) == (replace(ROWS[0], number=9.0),)
+    assert read_rows(path, Item, readers) == (replace(ROWS[0], number=9.0),)
     path.write_text("colour,name,sentence\nred,a,A b\nblue,b,A b\n")
     with pytest.raises(
-        InputError, match=r"mades\.csv, row 1: 'blue' under colour is not a colour\."
+        InputError, match=r"items\.csv, row 1: 'blue' under colour is not a colour\."
     ):
-        read_rows(path, Made, readers)
+        read_rows(path, Item, readers)
     path.write_text("colour,name\nred,a\n")
-    with pytest.raises(InputError, match="not a table of mades: it lacks sentence"):
-        read_rows(path, Made, readers)
+    with pytest.raises(InputError, match="not a table of items: it lacks sentence"):
+        read_rows(path, Item, readers)
 
 
-# Content of a table as spreadsheet programs write it, and what is read or said of it
+# Content of a table from a spreadsheet program, its encoding, and its first row or error
 SHEETS = {
     "commas and points": ("a,rt\nx,1.5\n", "utf-8", ("x", 1.5)),
     "semicolons and decimal commas": (
@@ -237,22 +242,22 @@ SHEETS = {
 
 
 @pytest.mark.parametrize("name", SHEETS)
-def test_tables_of_spreadsheets_of_all_countries_are_read(tmp_path: Path, name: str) -> None:
+def test_tables_of_international_spreadsheets_are_read(tmp_path: Path, name: str) -> None:
     content, encoding, expected = SHEETS[name]
-    raw = content.encode(encoding.removesuffix("-cut"))
+    encoded = content.encode(encoding.removesuffix("-cut"))
     path = tmp_path / "table.csv"
-    path.write_bytes(raw[:-1] if encoding.endswith("-cut") else raw)
+    path.write_bytes(encoded[:-1] if encoding.endswith("-cut") else encoded)
     if isinstance(expected, str):
-        with pytest.raises(InputError) as refused:
+        with pytest.raises(InputError) as error:
             read_table(path)
-        assert str(path) in str(refused.value)
-        assert expected in str(refused.value)
+        assert str(path) in str(error.value)
+        assert expected in str(error.value)
         return
     table = read_table(path)
     assert (table["a"][0], number(table["rt"][0])) == expected
 
 
-def test_a_table_between_tabs_is_read_back_and_by_another_library(tmp_path: Path) -> None:
+def test_tab_separated_tables_are_read_here_and_by_pandas(tmp_path: Path) -> None:
     path = tmp_path / "table.tsv"
     columns: dict[str, list[Any]] = {
         "sentence": ['She said "no", and\tleft', "1984", "a\nb"],
@@ -266,7 +271,7 @@ def test_a_table_between_tabs_is_read_back_and_by_another_library(tmp_path: Path
     assert pd.read_csv(path, sep="\t", dtype={"sentence": str}).to_dict("list") == columns
 
 
-def test_quotation_marks_of_a_corpus_between_tabs_are_part_of_its_texts(tmp_path: Path) -> None:
+def test_quotation_marks_in_tab_separated_corpora_are_text(tmp_path: Path) -> None:
     path = tmp_path / "table.tsv"
     path.write_text('sentence\tn\n"No," he said.\t1\nSo "it" is.\t2\n', encoding="utf-8")
     assert read_table(path)["sentence"] == ['"No," he said.', 'So "it" is.']

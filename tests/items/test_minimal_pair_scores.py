@@ -1,4 +1,4 @@
-"""Tables of minimal pairs with scores: what is written is read, and damage is named."""
+"""Tables of minimal pairs with scores: round trips, and errors for damaged tables."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -30,20 +30,20 @@ SCORES = MinimalPairScores(
 )
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_written_scores_are_read_unchanged(tmp_path: Path) -> None:
     SCORES.write(tmp_path / "pairs.csv")
-    read = MinimalPairScores.from_file(tmp_path / "pairs.csv")
-    assert (read.log_probs == SCORES.log_probs).all()
-    assert vars(read) | {"log_probs": 0} == vars(SCORES) | {"log_probs": 0}
-    # By hand: -1 - -3, -2 - -1.5; both impossible is a tie
-    assert read.margins.tolist() == [[2.0, -0.5], [1.0, 0.0]]
+    loaded = MinimalPairScores.from_file(tmp_path / "pairs.csv")
+    assert (loaded.log_probs == SCORES.log_probs).all()
+    assert vars(loaded) | {"log_probs": 0} == vars(SCORES) | {"log_probs": 0}
+    # By hand: -1 - -3, -2 - -1.5; two impossible sentences are a tie
+    assert loaded.margins.tolist() == [[2.0, -0.5], [1.0, 0.0]]
 
 
-def test_ties_stay_when_sides_are_swapped() -> None:
-    """By hand: the sides differ by more than 2^-21 of the smaller, and less of the larger."""
+def test_ties_do_not_depend_on_the_order_of_sides() -> None:
+    """By hand: the difference is more than 2^-21 of the smaller side and less of the larger."""
     sides = np.array([-1.0, -1 - 2.0**-21 - 2.0**-43])
-    for both, tied in ((sides, True), (sides[::-1], True), (sides * [1, 1 + 2.0**-40], False)):
-        assert replace(SCORES, log_probs=both.reshape(1, 2, 1)).ties.tolist() == [[tied]]
+    for log_probs, tied in ((sides, True), (sides[::-1], True), (sides * [1, 1 + 2.0**-40], False)):
+        assert replace(SCORES, log_probs=log_probs.reshape(1, 2, 1)).ties.tolist() == [[tied]]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,9 @@ def test_ties_stay_when_sides_are_swapped() -> None:
         ("method", ["one-prefix", "two-prefix"], "no pair of sentences"),
     ],
 )
-def test_damage_is_named(tmp_path: Path, name: str, cells: list[str] | None, message: str) -> None:
+def test_damaged_tables_are_refused(
+    tmp_path: Path, name: str, cells: list[str] | None, message: str
+) -> None:
     SCORES.write(tmp_path / "pairs.csv")
     table = read_table(tmp_path / "pairs.csv")
     if cells is None:
@@ -69,16 +71,16 @@ def test_damage_is_named(tmp_path: Path, name: str, cells: list[str] | None, mes
         MinimalPairScores.from_file(tmp_path / "damaged.csv")
 
 
-def test_near_pairs_call_no_sentence_unacceptable(tmp_path: Path) -> None:
-    """They are read as they were written, and their trials compare a natural with a changed one."""
+def test_near_pairs_have_natural_and_changed_sentences(tmp_path: Path) -> None:
+    """They are read as written, and their trials compare a natural with a changed sentence."""
     replace(SCORES, near=True).write(tmp_path / "near.csv")
     table = read_table(tmp_path / "near.csv")
     assert {"natural", "changed", "a: natural", "b: changed"} <= table.keys()
     assert not {"good", "bad"} & table.keys()
-    read = MinimalPairScores.from_file(tmp_path / "near.csv")
-    assert read.near
+    loaded = MinimalPairScores.from_file(tmp_path / "near.csv")
+    assert loaded.near
     pairs = select_minimal_pairs(
-        replace(read, log_probs=np.array([[[-1.0, -2], [-3, -1]], [[-4.0, -2], [-3, -5]]])),
+        replace(loaded, log_probs=np.array([[[-1.0, -2], [-3, -1]], [[-4.0, -2], [-3, -5]]])),
         MinimalPairQuestion(per_pair=2),
     ).pairs
     trials = list(map(pair_trial, pairs))

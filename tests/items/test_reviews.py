@@ -1,4 +1,4 @@
-"""Reviews of stimuli: what they hold on disk, and which reviews are refused."""
+"""Reviews of stimuli: files, merging, and refused reviews."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -24,7 +24,7 @@ from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet
 from contstim.words.sentence import Sentence
 
 
-def triplet(number: int) -> Triplet:
+def make_triplet(number: int) -> Triplet:
     natural, first, second = (
         Sentence.parse(f"{word} stands at place {number}") for word in ("It", "She", "Nothing")
     )
@@ -32,10 +32,10 @@ def triplet(number: int) -> Triplet:
     return Triplet(f"triplet-{number}", "a", "b", natural, first, second, *log_probs, 2.0)
 
 
-TRIPLETS = [triplet(number) for number in range(4)]
+TRIPLETS = [make_triplet(number) for number in range(4)]
 
 
-def decided(reviewer: str, *decisions: str) -> tuple[ReviewedItem, ...]:
+def make_decisions(reviewer: str, *decisions: str) -> tuple[ReviewedItem, ...]:
     return tuple(
         replace(item, decision=Decision(decision), reason="odd" if decision == "reject" else "")
         for item, decision in zip(undecided_items(TRIPLETS, reviewer), decisions, strict=True)
@@ -43,13 +43,13 @@ def decided(reviewer: str, *decisions: str) -> tuple[ReviewedItem, ...]:
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
-def test_a_review_comes_back(tmp_path: Path, suffix: str) -> None:
-    written = decided("Ann", "keep", "", "reject", "")
-    write_review(tmp_path / f"review{suffix}", written)
-    assert read_reviews([tmp_path / f"review{suffix}"]).decisions == written
+def test_written_review_is_read_unchanged(tmp_path: Path, suffix: str) -> None:
+    decisions = make_decisions("Ann", "keep", "", "reject", "")
+    write_review(tmp_path / f"review{suffix}", decisions)
+    assert read_reviews([tmp_path / f"review{suffix}"]).decisions == decisions
 
 
-def test_columns_of_review_csv_are_the_contract(tmp_path: Path) -> None:
+def test_columns_of_review_csv(tmp_path: Path) -> None:
     write_review(tmp_path / "review.csv", ())
     assert (tmp_path / "review.csv").read_text() == (
         '"reviewer","item_id","kind","source_id","condition","group","model_1","model_2",'
@@ -57,9 +57,9 @@ def test_columns_of_review_csv_are_the_contract(tmp_path: Path) -> None:
     )
 
 
-def test_reviewers_merge_and_disagreements_are_known(tmp_path: Path) -> None:
-    write_review(tmp_path / "ann.csv", decided("Ann", "keep", "reject", "reject", ""))
-    write_review(tmp_path / "unnamed.csv", decided("", "reject", "reject", "", ""))
+def test_reviews_are_merged_and_disagreements_listed(tmp_path: Path) -> None:
+    write_review(tmp_path / "ann.csv", make_decisions("Ann", "keep", "reject", "reject", ""))
+    write_review(tmp_path / "unnamed.csv", make_decisions("", "reject", "reject", "", ""))
     review = read_reviews([tmp_path / "ann.csv", tmp_path / "unnamed.csv"])
     assert review.rejected == {"triplet-0", "triplet-1", "triplet-2"}
     assert {
@@ -68,18 +68,18 @@ def test_reviewers_merge_and_disagreements_are_known(tmp_path: Path) -> None:
     } == {"triplet-0": [("Ann", "keep"), ("unnamed", "reject")]}
 
 
-def test_a_rejected_trial_rejects_the_triplet_that_it_was_made_of() -> None:
+def test_rejected_trial_rejects_its_triplet() -> None:
     trials = undecided_items(
         replace(trial, group=1) for trial in triplet_trials(TRIPLETS[2], twins=True)
     )
     review = Review((replace(trials[0], decision=Decision.REJECT), *trials[1:]))
     assert review.rejected == {trials[0].item_id, "triplet-2"}
-    of_synthetic = Review((*trials[:2], replace(trials[2], decision=Decision.REJECT)))
+    synthetic_review = Review((*trials[:2], replace(trials[2], decision=Decision.REJECT)))
     sentences = (TRIPLETS[2].natural, TRIPLETS[2].synthetic_1, TRIPLETS[2].synthetic_2)
-    assert of_synthetic.rejected_words == {sentence.words for sentence in sentences}
+    assert synthetic_review.rejected_words == {sentence.words for sentence in sentences}
 
 
-def test_a_pair_may_be_reviewed_itself_and_as_a_trial() -> None:
+def test_pair_and_its_trial_may_both_be_reviewed() -> None:
     """The trial of a pair has the pair's identifier."""
     words = (Sentence.parse("It stands"), Sentence.parse("She stands"))
     pair = Pair("pair-1", "a", "b", *words, 0, 1, 0.1, 0.9, 0.9, 0.1)
@@ -89,20 +89,20 @@ def test_a_pair_may_be_reviewed_itself_and_as_a_trial() -> None:
     assert review.of_kind(ItemKind.TRIAL)["pair-1"].group == 2
 
 
-def test_decisions_typed_into_a_spreadsheet_are_read_whatever_their_case(tmp_path: Path) -> None:
+def test_decisions_ignore_case_and_spaces(tmp_path: Path) -> None:
     path = tmp_path / "review.csv"
-    write_review(path, decided("Ann", "keep", "", "reject", ""))
+    write_review(path, make_decisions("Ann", "keep", "", "reject", ""))
     path.write_text(path.read_text().replace('"reject"', '" Reject"'))
     assert read_reviews([path]).rejected == {"triplet-2"}
 
 
-def test_a_review_saved_with_semicolons_is_read(tmp_path: Path) -> None:
+def test_review_with_semicolons_is_read(tmp_path: Path) -> None:
     path = tmp_path / "review.csv"
-    write_review(path, decided("Ann", "keep", "", "reject", ""))
+    write_review(path, make_decisions("Ann", "keep", "", "reject", ""))
     path.write_text(path.read_text().replace('","', '";"').replace(',"', ';"').replace('",', '";'))
     assert ";" in path.read_text().splitlines()[1]
     assert "," not in path.read_text()
-    assert read_reviews([path]).decisions == decided("Ann", "keep", "", "reject", "")
+    assert read_reviews([path]).decisions == make_decisions("Ann", "keep", "", "reject", "")
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,9 @@ def test_a_review_saved_with_semicolons_is_read(tmp_path: Path) -> None:
         ('"decision"', '"judgement"', "it lacks decision"),
     ],
 )
-def test_damaged_reviews_are_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_damaged_reviews_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     path = tmp_path / "review.csv"
-    write_review(path, decided("Ann", "", "", "reject", ""))
+    write_review(path, make_decisions("Ann", "", "", "reject", ""))
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(InputError, match=message):
@@ -136,12 +136,12 @@ def test_damaged_reviews_are_named(tmp_path: Path, old: str, new: str, message: 
         ([("Ann", ""), ("Bea", "")], False),
     ],
 )
-def test_the_last_decision_of_a_reviewer_counts_then_one_rejection_suffices(
+def test_last_decisions_count_and_one_rejection_suffices(
     tmp_path: Path, rounds: list[tuple[str, str]], rejected: bool
 ) -> None:
     paths = [tmp_path / f"review-{number}.csv" for number in range(len(rounds))]
     for path, (reviewer, decision) in zip(paths, rounds, strict=True):
-        write_review(path, decided(reviewer, "", decision, "", ""))
+        write_review(path, make_decisions(reviewer, "", decision, "", ""))
     review = read_reviews(paths)
     assert review.rejected == ({"triplet-1"} if rejected else set())
     assert review.first_rows == tuple(range(0, 4 * len(rounds), 4))
@@ -152,7 +152,7 @@ def test_kept_items_belong_to_the_last_file_that_lists_them() -> None:
         replace(trial, group=1) for trial in triplet_trials(TRIPLETS[3], twins=True)
     )
     rows = (
-        *decided("Ann", "keep", "", "reject", "")[:3],
+        *make_decisions("Ann", "keep", "", "reject", "")[:3],
         *undecided_items(TRIPLETS[:1], "Bea"),
         *trials,
     )
@@ -166,15 +166,15 @@ def test_kept_items_belong_to_the_last_file_that_lists_them() -> None:
     assert review.shown_words == {s.words for s in TRIPLETS[3].sentences}
 
 
-def test_items_that_differ_between_reviewers_are_named() -> None:
-    other = replace(TRIPLETS[0], natural=Sentence.parse("It is another sentence"))
+def test_items_that_differ_between_reviewers_are_an_error() -> None:
+    changed = replace(TRIPLETS[0], natural=Sentence.parse("It is another sentence"))
     with pytest.raises(InputError, match="triplet-0 has different sentences in two rows"):
-        Review((*undecided_items(TRIPLETS, "Ann"), *undecided_items([other], "Bea")))
+        Review((*undecided_items(TRIPLETS, "Ann"), *undecided_items([changed], "Bea")))
 
 
-def test_a_review_of_another_set_or_of_changed_items_is_refused() -> None:
-    review = Review(decided("Ann", "keep", "", "reject", ""))
-    review.require_items_of([*TRIPLETS, triplet(9)], "t.csv")  # more than were reviewed
+def test_review_of_other_or_changed_items_is_refused() -> None:
+    review = Review(make_decisions("Ann", "keep", "", "reject", ""))
+    review.require_items_of([*TRIPLETS, make_triplet(9)], "t.csv")  # more items than were reviewed
     with pytest.raises(InputError, match="other items: 1 of 4 reviewed triplets are not in t"):
         review.require_items_of(TRIPLETS[1:], "t.csv")
     changed = replace(TRIPLETS[3], synthetic_2=Sentence.parse("Nobody stands at place 3"))
@@ -183,14 +183,14 @@ def test_a_review_of_another_set_or_of_changed_items_is_refused() -> None:
         review.require_items_of([*TRIPLETS[:3], changed], "t.csv")
 
 
-Places = tuple[set[int], ...]
+PositionSets = tuple[set[int], ...]
 NATURAL, FIRST, SECOND = map(
     Sentence.parse, ("The old dog sat.", "The old zinc sat.", "A old dog ran.")
 )
 CHANGED = Triplet("t", "a", "b", NATURAL, FIRST, SECOND, *(-1.0,) * 6, 1.0)
 
 
-def places_of(stimuli: Iterable[Stimulus]) -> dict[str, Places]:
+def positions_by_item(stimuli: Iterable[Stimulus]) -> dict[str, PositionSets]:
     return {name: tuple(map(set, sets)) for name, sets in changes_of(stimuli).items()}
 
 
@@ -200,39 +200,46 @@ def test_sentences_of_different_lengths_are_not_compared_word_by_word() -> None:
 
 
 def test_triplets_are_compared_with_their_natural_sentence() -> None:
-    assert places_of([CHANGED]) == {"t": (set(), {2}, {0, 3})}
+    assert positions_by_item([CHANGED]) == {"t": (set(), {2}, {0, 3})}
 
 
-def test_trials_of_two_synthetic_sentences_too_where_the_table_has_it() -> None:
+def test_trials_are_compared_with_their_triplets_natural_sentence() -> None:
     trials = triplet_trials(CHANGED, twins=True)
-    places = places_of(trials)
-    by_condition = {(trial.condition, trial.kind_2): places[trial.trial_id] for trial in trials}
-    assert by_condition == {
+    positions = positions_by_item(trials)
+    positions_by_condition = {(t.condition, t.kind_2): positions[t.trial_id] for t in trials}
+    assert positions_by_condition == {
         (Condition.NATURAL_SYNTHETIC, Kind.SYNTHETIC_1): (set(), {2}),
         (Condition.NATURAL_SYNTHETIC, Kind.SYNTHETIC_2): (set(), {0, 3}),
         (Condition.SYNTHETIC_SYNTHETIC, Kind.SYNTHETIC_2): ({2}, {0, 3}),
     }
-    alone = trials[-1]
-    assert places_of([alone]) == {alone.trial_id: ({2}, {0, 3})}
-    assert places_of([replace(alone, source=None)]) == {alone.trial_id: ({0, 2, 3}, {0, 2, 3})}
+    trial = trials[-1]
+    assert positions_by_item([trial]) == {trial.trial_id: ({2}, {0, 3})}
+    assert positions_by_item([replace(trial, source=None)]) == {
+        trial.trial_id: ({0, 2, 3}, {0, 2, 3})
+    }
 
 
-def test_trials_that_name_no_triplet_are_compared_with_their_own_natural_sentence() -> None:
-    """Witness: by hand. Without `source_id` nothing says which trials share a natural sentence."""
-    other = replace(CHANGED, triplet_id="u", natural=Sentence.parse("Some cats sat still."))
-    made = [t for each in (CHANGED, other) for t in triplet_trials(each, twins=True)]
-    nameless = [replace(trial, source_id="") for trial in made]
-    assert places_of(nameless) == places_of(made)
-    lost = replace(nameless[2], source=None)
-    assert places_of([*nameless[:2], lost])[lost.trial_id] == ({0, 2, 3}, {0, 2, 3})
+def test_trials_without_a_source_id_use_their_own_natural_sentence() -> None:
+    """Witness: by hand. Without `source_id`, trials cannot share a natural sentence."""
+    other_triplet = replace(CHANGED, triplet_id="u", natural=Sentence.parse("Some cats sat still."))
+    trials = [
+        t for triplet in (CHANGED, other_triplet) for t in triplet_trials(triplet, twins=True)
+    ]
+    unnamed_trials = [replace(trial, source_id="") for trial in trials]
+    assert positions_by_item(unnamed_trials) == positions_by_item(trials)
+    sourceless = replace(unnamed_trials[2], source=None)
+    assert positions_by_item([*unnamed_trials[:2], sourceless])[sourceless.trial_id] == (
+        {0, 2, 3},
+        {0, 2, 3},
+    )
 
 
-def test_natural_and_shuffled_sentences_have_no_places_of() -> None:
+def test_natural_and_shuffled_sentences_have_no_changed_positions() -> None:
     pair = Pair("p", "a", "b", NATURAL, FIRST, 0, 1, 0.1, 0.9, 0.9, 0.1)
     shuffled = Sentence.parse("sat The dog old.")
     catch = Trial(
         *("c", 1, Condition.CATCH, "", "", NATURAL, shuffled, Kind.NATURAL, Kind.SHUFFLED, "")
     )
     natural = replace(catch, trial_id="n", condition=Condition.RANDOM_NATURAL, sentence_2=FIRST)
-    places = places_of([pair, catch, natural])
-    assert places == dict.fromkeys(("p", "c", "n"), (set(), set()))
+    positions = positions_by_item([pair, catch, natural])
+    assert positions == dict.fromkeys(("p", "c", "n"), (set(), set()))

@@ -1,4 +1,4 @@
-"""The scales of answers."""
+"""The response scales."""
 
 import numpy as np
 import pytest
@@ -14,20 +14,20 @@ from contstim.items.scale import Scale
         (Scale.SLIDER, 50, [1] * 50 + [0] + [2] * 50, list(range(100, -1, -1))),
     ],
 )
-def test_which_sentence_each_answer_prefers(
+def test_preferred_sentence_and_mirrored_answer(
     scale: Scale, middle: float, preferred: list[int], mirrored: list[int]
 ) -> None:
     assert scale.middle == middle
     assert [scale.preferred(answer) for answer in scale.answers] == preferred
     assert [scale.mirrored(answer) for answer in scale.answers] == mirrored
-    assert scale.mirrored(999) == 999  # which is on none, and named as it stands
+    assert scale.mirrored(999) == 999  # not on the scale, returned unchanged
 
 
-def test_degrees_of_a_slider_are_called_by_an_answer_of_their_own() -> None:
-    """Witness: a third of a side is 16 2/3 answers, so that 66 is the last of the first degree."""
+def test_slider_answers_are_grouped_by_degree() -> None:
+    """Witness: a third of a side is 16 2/3 answers, so 66 is the last of the first degree."""
     slider = Scale.SLIDER
     grouped = slider.grouped(np.array(slider.answers, np.float64))
-    by_hand = [50] + [66] * 16 + [83] * 17 + [100] * 17
-    assert grouped[50:].tolist() == by_hand
-    assert grouped.tolist() == [slider.mirrored(int(each)) for each in grouped[::-1]]
+    expected = [50] + [66] * 16 + [83] * 17 + [100] * 17
+    assert grouped[50:].tolist() == expected
+    assert grouped.tolist() == [slider.mirrored(int(answer)) for answer in grouped[::-1]]
     assert slider.grouped(grouped).tolist() == grouped.tolist()

@@ -1,4 +1,4 @@
-"""Tables of scores and counts: files give back what was written, ranks are SciPy's."""
+"""Tables of scores and counts: round trips by file, and SciPy's ranks."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -34,43 +34,43 @@ def tables(draw: st.DrawFn) -> ScoreTable:
     return ScoreTable(tuple(sentences), tuple(models), grid)
 
 
-def bits(table: ScoreTable) -> bytes:
+def score_bytes(table: ScoreTable) -> bytes:
     return np.ascontiguousarray(table.log_probs).tobytes()
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".npz"])
 @settings(max_examples=examples(12))
 @given(table=tables())
-def test_files_give_back_every_bit(suffix: str, table: ScoreTable) -> None:
+def test_written_tables_are_read_bit_for_bit(suffix: str, table: ScoreTable) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"scores{suffix}"
         table.write(path)
-        again = ScoreTable.from_file(path)
-    assert again.models == table.models
-    assert again.sentences == table.sentences
-    assert bits(again) == bits(table)
+        loaded = ScoreTable.from_file(path)
+    assert loaded.models == table.models
+    assert loaded.sentences == table.sentences
+    assert score_bytes(loaded) == score_bytes(table)
 
 
-def test_npz_may_leave_the_sentences_out(tmp_path: Path) -> None:
+def test_npz_may_omit_the_sentences(tmp_path: Path) -> None:
     table = ScoreTable(None, ("a", "b"), np.array([[-1.0, -np.inf], [-2.0, -3.0]]))
     table.write(tmp_path / "scores.npz")
-    again = ScoreTable.from_file(tmp_path / "scores.npz")
-    assert again.sentences is None
-    assert bits(again) == bits(table)
+    loaded = ScoreTable.from_file(tmp_path / "scores.npz")
+    assert loaded.sentences is None
+    assert score_bytes(loaded) == score_bytes(table)
     with pytest.raises(ScoreError, match=r"must end in \.npz"):
         table.write(tmp_path / "scores.csv")
 
 
 @given(st.lists(st.sampled_from([-np.inf, -3.5, -3.0, -0.0, 0.0, -1e-300]) | SCORES, min_size=1))
-def test_ranks_are_those_of_scipy(column: list[float]) -> None:
+def test_ranks_equal_those_of_scipy(column: list[float]) -> None:
     table = ScoreTable(None, ("a", "b"), np.array([column, sorted(column)], dtype=np.float64).T)
-    witness = np.stack([rankdata(c, method="average") for c in table.log_probs.T], axis=1)
+    expected = np.stack([rankdata(c, method="average") for c in table.log_probs.T], axis=1)
     assert table.doubled_ranks().dtype == np.int64
-    assert (table.doubled_ranks() == 2 * witness).all()
-    assert (table.ranks() == witness / len(column)).all()
+    assert (table.doubled_ranks() == 2 * expected).all()
+    assert (table.ranks() == expected / len(column)).all()
 
 
-def test_an_unknown_model_is_answered_with_the_known_ones() -> None:
+def test_unknown_model_error_lists_the_models() -> None:
     table = ScoreTable(None, ("rnn", "lstm"), np.array([[-1.0, -2.0]]))
     assert table.column("lstm").tolist() == [-2.0]
     with pytest.raises(ScoreError, match="must be one of rnn, lstm, got 'gpt2'"):
@@ -78,7 +78,7 @@ def test_an_unknown_model_is_answered_with_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_nan_and_infinity_are_named_by_sentence_and_model(bad: float) -> None:
+def test_nan_and_infinity_error_names_sentence_and_model(bad: float) -> None:
     with pytest.raises(ScoreError, match=rf"row 1 \('Dogs bark\.'\) under rnn is {bad}"):
         ScoreTable((CATS, DOGS), ("lstm", "rnn"), np.array([[-1, -2], [-1, bad]]))
 
@@ -138,14 +138,14 @@ def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
         ("s.parquet", "no parquet at all", "not a readable Parquet file"),
     ],
 )
-def test_bad_files_name_the_culprit(tmp_path: Path, name: str, content: str, message: str) -> None:
+def test_invalid_files_are_refused(tmp_path: Path, name: str, content: str, message: str) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         ScoreTable.from_file(tmp_path / name)
 
 
-def test_texts_are_read_as_sentences_and_written_as_they_are_called(tmp_path: Path) -> None:
-    """By hand: a text without an end mark, one with further spaces, one in canonical form."""
+def test_texts_are_read_as_sentences_in_canonical_form(tmp_path: Path) -> None:
+    """By hand: a text without an end mark, one with extra spaces, one in canonical form."""
     path = tmp_path / "s.csv"
     path.write_text("sentence,rnn\nCats purr,-1\n  Dogs   bark !,-2\nOwls hoot.,-3\n")
     table = ScoreTable.from_file(path)
@@ -166,7 +166,7 @@ def test_rows_are_looked_up_by_sentence() -> None:
         ScoreTable(None, ("rnn",), np.zeros((1, 1))).rows_of([CATS])
 
 
-def test_a_table_becomes_one_of_pandas() -> None:
+def test_table_is_converted_to_pandas() -> None:
     table = ScoreTable((CATS, DOGS), ("rnn", "lstm"), np.array([[-1.0, -2.0], [-3.0, -np.inf]]))
     frame = table.to_frame()
     assert frame.columns.tolist() == ["sentence", "rnn", "lstm"]
@@ -175,14 +175,14 @@ def test_a_table_becomes_one_of_pandas() -> None:
     assert replace(table, sentences=None).to_frame().columns.tolist() == ["rnn", "lstm"]
 
 
-def test_a_sentence_may_stand_twice_with_the_same_scores(tmp_path: Path) -> None:
+def test_sentence_may_be_repeated_with_the_same_scores(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     path.write_text("sentence,rnn\nA b.,-inf\nA b.,-inf\n")
     assert len(ScoreTable.from_file(path).log_probs) == 2
 
 
-def test_a_table_of_a_hundred_thousand_columns_is_refused_at_once(tmp_path: Path) -> None:
-    """Every command would compare five thousand million pairs of models."""
+def test_table_with_100000_columns_is_refused(tmp_path: Path) -> None:
+    """Every command would compare about 5 billion pairs of models."""
     path, names = tmp_path / "wide.csv", [f"m{n}" for n in range(100_000)]
     path.write_text(f"sentence,{','.join(names)}\nA b.{',-1' * len(names)}\n")
     with pytest.raises(ScoreError, match=r"wide\.csv must have 1 to 1,000 columns"):
@@ -197,29 +197,29 @@ def test_agreement_counts_every_pair(rows: list[tuple[int, int]], impossible: bo
     """Witness: a loop over all pairs."""
     scores = np.array(rows, dtype=np.float64)
     scores[0, 0] = -np.inf if impossible else scores[0, 0]
-    found = ScoreTable(None, ("a", "b"), scores).agreement()
+    agreement = ScoreTable(None, ("a", "b"), scores).agreement()
     pairs = [(i, j) for i in range(len(rows)) for j in range(i)]
     for m in range(2):
         for k in range(2):
-            alike = sum(
+            n_agreeing = sum(
                 0.5
                 if scores[i, m] == scores[j, m] or scores[i, k] == scores[j, k]
                 else float((scores[i, m] > scores[j, m]) == (scores[i, k] > scores[j, k]))
                 for i, j in pairs
             )
-            assert found[m, k] == pytest.approx(alike / len(pairs))
+            assert agreement[m, k] == pytest.approx(n_agreeing / len(pairs))
 
 
-def test_tokens_of_words_are_added_up(tmp_path: Path) -> None:
+def test_tokens_of_words_are_summed(tmp_path: Path) -> None:
     """By hand: sentences of three and two tokens; the second was scored twice."""
     dog, hello = "A dog,m,0,A,1,-1,1\nA dog,m,1,dog,2,-2,2\n", "Hello,m,0,Hello,2,-1,1\n"
     path = tmp_path / "words.csv"
-    head = "sentence,model,position,word,tokens,log_prob,surprisal\n"
-    path.write_text(head + dog + hello + hello)
+    header = "sentence,model,position,word,tokens,log_prob,surprisal\n"
+    path.write_text(header + dog + hello + hello)
     assert read_token_counts(path) == {("A dog.", "m"): 3, ("Hello.", "m"): 2}
 
 
-def test_tokens_are_the_rows_of_a_table_of_words(tmp_path: Path) -> None:
+def test_tokens_are_counted_as_rows(tmp_path: Path) -> None:
     path = tmp_path / "words.csv"
     path.write_text(
         "sentence,model,position,word,token,log_prob,surprisal\n"
@@ -228,14 +228,14 @@ def test_tokens_are_the_rows_of_a_table_of_words(tmp_path: Path) -> None:
     assert read_token_counts(path) == {("A dog.", "m"): 3, ("A dog.", "n"): 1}
 
 
-def test_sentences_that_were_given_twice_are_counted_once(tmp_path: Path) -> None:
-    """By hand: Bobo is Bo and bo, and stands in three lines of which two follow each other."""
+def test_tokens_of_repeated_sentences_are_counted_once(tmp_path: Path) -> None:
+    """By hand: Bobo is Bo and bo, and occurs three times, twice in succession."""
     bobo = "Bobo,m,0,Bobo,bo,-1,1\nBobo,m,0,Bobo,bo,-2,2\n"
     dog = "A dog!,m,0,A,A,-1,1\nA dog!,m,1,dog,dog,-1,1\n"
     hello = "Hi,m,0,Hi,Hi,-1,1\n"
     path = tmp_path / "words.csv"
-    head = "sentence,model,position,word,token,log_prob,surprisal\n"
-    path.write_text(head + bobo + dog + bobo + bobo + hello + dog + hello)
+    header = "sentence,model,position,word,token,log_prob,surprisal\n"
+    path.write_text(header + bobo + dog + bobo + bobo + hello + dog + hello)
     counts = {("Bobo.", "m"): 2, ("A dog!", "m"): 2, ("Hi.", "m"): 1}
     assert read_token_counts(path) == counts
 
@@ -248,13 +248,13 @@ def test_sentences_that_were_given_twice_are_counted_once(tmp_path: Path) -> Non
         ("model_1,model_2,per_pair\na,b,few\n", "'few' under per_pair is not a whole number"),
     ],
 )
-def test_malformed_counts_are_named(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_pair_counts_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "counts.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         read_pair_counts(path)
 
 
-def test_counts_are_read_by_model_pair(tmp_path: Path) -> None:
+def test_pair_counts_are_read(tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_text("model_1,model_2,per_pair\na,b,1\nb,c,0\n")
     assert read_pair_counts(tmp_path / "c.csv") == {("a", "b"): 1, ("b", "c"): 0}

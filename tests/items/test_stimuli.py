@@ -1,4 +1,4 @@
-"""Pairs, triplets and trials on disk."""
+"""Pairs, triplets and trials in files."""
 
 from dataclasses import fields, replace
 from pathlib import Path
@@ -13,13 +13,13 @@ from tests.optimization.selection.tables import choose, random_table
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
-def test_pairs_come_back_bit_for_bit(tmp_path: Path, suffix: str) -> None:
+def test_written_pairs_are_read_bit_for_bit(tmp_path: Path, suffix: str) -> None:
     pairs = choose(random_table(), per_pair=4).pairs
     write_table(tmp_path / f"pairs{suffix}", columns_of(stimuli.Pair, pairs))
     assert stimuli.read_pairs(tmp_path / f"pairs{suffix}") == pairs
 
 
-def test_columns_of_pairs_csv_are_the_contract(tmp_path: Path) -> None:
+def test_columns_of_pairs_csv(tmp_path: Path) -> None:
     write_table(tmp_path / "pairs.csv", columns_of(stimuli.Pair, []))
     assert (tmp_path / "pairs.csv").read_text() == (
         '"trial_id","model_1","model_2","sentence_1","sentence_2","row_1","row_2",'
@@ -28,20 +28,20 @@ def test_columns_of_pairs_csv_are_the_contract(tmp_path: Path) -> None:
     assert stimuli.read_pairs(tmp_path / "pairs.csv") == ()
 
 
-def test_malformed_pairs_are_named(tmp_path: Path) -> None:
+def test_malformed_pairs_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     write_table(path, columns_of(stimuli.Pair, choose(random_table(), per_pair=1).pairs))
-    header, first, *rest = path.read_text().splitlines()
-    path.write_text("\n".join([header.replace("row_2", "line_2"), first, *rest]))
+    header, first_row, *other_rows = path.read_text().splitlines()
+    path.write_text("\n".join([header.replace("row_2", "line_2"), first_row, *other_rows]))
     with pytest.raises(InputError, match="not a table of pairs: it lacks row_2"):
         stimuli.read_pairs(path)
-    cells = first.split(",")
+    cells = first_row.split(",")
     path.write_text("\n".join([header, ",".join([*cells[:5], "second", *cells[6:]])]))
     with pytest.raises(InputError, match="row 0: 'second' under row_1 is not a whole number"):
         stimuli.read_pairs(path)
 
 
-def test_pairs_without_texts_come_back_and_half_a_pair_is_refused(tmp_path: Path) -> None:
+def test_pairs_without_texts_are_read_but_half_a_pair_is_refused(tmp_path: Path) -> None:
     table = replace(random_table(), sentences=None)
     pairs = choose(table, per_pair=1).pairs
     path = tmp_path / "pairs.csv"
@@ -53,13 +53,13 @@ def test_pairs_without_texts_come_back_and_half_a_pair_is_refused(tmp_path: Path
         stimuli.read_pairs(path)
 
 
-def test_selections_become_tables_of_pandas() -> None:
+def test_selection_is_converted_to_pandas() -> None:
     selection = choose(random_table(), per_pair=2)
     frame = selection.to_frame()
     assert frame.columns.tolist() == [field.name for field in fields(selection.pairs[0])]
     assert frame["sentence_2"].tolist() == [str(pair.sentence_2) for pair in selection.pairs]
-    nameless = replace(selection, pairs=(replace(selection.pairs[0], sentence_1=None),))
-    assert nameless.to_frame()["sentence_1"].tolist() == [""]  # as in the file
+    without_text = replace(selection, pairs=(replace(selection.pairs[0], sentence_1=None),))
+    assert without_text.to_frame()["sentence_1"].tolist() == [""]  # as in the file
     assert frame["rank_1_model_1"].tolist() == [pair.rank_1_model_1 for pair in selection.pairs]
 
 
@@ -78,17 +78,17 @@ TRIAL = stimuli.Trial(
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
-def test_trials_come_back_with_conditions_and_kinds(tmp_path: Path, suffix: str) -> None:
+def test_written_trials_are_read_with_conditions_and_kinds(tmp_path: Path, suffix: str) -> None:
     write_table(tmp_path / f"trials{suffix}", stimuli.trial_columns([TRIAL]))
-    (back,) = stimuli.read_trials(tmp_path / f"trials{suffix}")
-    assert back == TRIAL
-    assert isinstance(back.condition, stimuli.Condition)
-    assert isinstance(back.kind_2, stimuli.Kind)
+    (trial,) = stimuli.read_trials(tmp_path / f"trials{suffix}")
+    assert trial == TRIAL
+    assert isinstance(trial.condition, stimuli.Condition)
+    assert isinstance(trial.kind_2, stimuli.Kind)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
-def test_what_other_programs_write_is_read(tmp_path: Path, suffix: str) -> None:
-    """Whole numbers as 3.0, and null (in CSV an empty cell) where there is no text."""
+def test_trials_written_by_other_programs_are_read(tmp_path: Path, suffix: str) -> None:
+    """Whole numbers as 3.0, and null (in CSV an empty cell) for missing text."""
     cells = columns_of(stimuli.Trial, [TRIAL])
     cells |= {"group": [3.0], "source_id": [None]}
     write_table(tmp_path / f"trials{suffix}", cells)
@@ -98,7 +98,7 @@ def test_what_other_programs_write_is_read(tmp_path: Path, suffix: str) -> None:
         stimuli.read_trials(tmp_path / f"trials{suffix}")
 
 
-def test_columns_of_trials_csv_are_the_contract(tmp_path: Path) -> None:
+def test_columns_of_trials_csv(tmp_path: Path) -> None:
     write_table(tmp_path / "trials.csv", stimuli.trial_columns([]))
     assert (tmp_path / "trials.csv").read_text() == (
         '"trial_id","group","condition","model_1","model_2","sentence_1","sentence_2",'
@@ -145,7 +145,9 @@ CATCH = replace(
         ({"kind_1": "wild"}, "row 1: 'wild' under kind_1 is not a kind of sentence"),
     ],
 )
-def test_bad_trials_are_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
+def test_invalid_trials_are_refused(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
     path = tmp_path / "trials.jsonl"
     columns = columns_of(stimuli.Trial, [TRIAL, CATCH])
     for name, cell in change.items():
@@ -178,7 +180,9 @@ TRIPLET = stimuli.Triplet(
         ({"natural": None}, f"row 0: None under natural {EMPTY}"),
     ],
 )
-def test_bad_triplets_are_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
+def test_invalid_triplets_are_refused(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
     path = tmp_path / "triplets.jsonl"
     cells = {name: [cell] for name, cell in change.items()}
     write_table(path, columns_of(stimuli.Triplet, [TRIPLET]) | cells)
@@ -186,7 +190,7 @@ def test_bad_triplets_are_refused(tmp_path: Path, change: dict[str, object], mes
         stimuli.read_triplets(path)
 
 
-def test_tables_of_stimuli_name_a_row_twice(tmp_path: Path) -> None:
+def test_repeated_stimuli_and_empty_tables_are_refused(tmp_path: Path) -> None:
     write_table(tmp_path / "t.csv", columns_of(stimuli.Triplet, [TRIPLET, TRIPLET]))
     with pytest.raises(InputError, match="the triplet_id 't-1' in rows 0 and 1"):
         stimuli.read_triplets(tmp_path / "t.csv")

@@ -1,4 +1,4 @@
-"""Questions and parts of sentences, by their tags.
+"""Questions and parts of sentences are recognised by their tags.
 
 Witness: by hand, on sentences of textbooks and on variants of them.
 """
@@ -9,7 +9,7 @@ from contstim.english.words import english_tags
 from contstim.words.filters import finite_verb, whole_statement
 from contstim.words.sentence import Sentence
 
-REMOVED = (
+REJECTED = (
     "How might you decide who should be admitted",
     "But what happens if this experiment is reversed",
     "What happens to behaviors that are not reinforced",
@@ -30,7 +30,7 @@ REMOVED = (
     "Only percent said they would vote",
     "Problems and prospects for the social support-reactivity hypothesis",
 )
-KEPT = (
+ACCEPTED = (
     "What he said was true",
     "What struck me is how different this looks",
     "What a day it was",
@@ -53,13 +53,14 @@ KEPT = (
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [*((text, True) for text in REMOVED), *((text, False) for text in KEPT)]
+    ("text", "expected"),
+    [*((text, True) for text in REJECTED), *((text, False) for text in ACCEPTED)],
 )
-def test_questions_and_parts_of_sentences_are_left_out(text: str, expected: bool) -> None:
+def test_questions_and_parts_of_sentences_are_rejected(text: str, expected: bool) -> None:
     rules = (finite_verb(english_tags()), whole_statement(english_tags()))
     assert any(rule.rejects(Sentence.parse(text)) for rule in rules) is expected
 
 
-def test_questions_with_their_mark_stay() -> None:
+def test_questions_with_a_question_mark_are_accepted() -> None:
     rule = whole_statement(english_tags())
-    assert not any(rule.rejects(Sentence.parse(f"{text}?")) for text in REMOVED[:10])
+    assert not any(rule.rejects(Sentence.parse(f"{text}?")) for text in REJECTED[:10])

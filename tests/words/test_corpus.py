@@ -9,13 +9,13 @@ from contstim.words.corpus import TextNotes, is_tokenised, read_lines, read_sent
 from contstim.words.sentence import Sentence
 
 
-def test_streams_sentences_in_order_and_skips_blank_lines(tmp_path: Path) -> None:
+def test_sentences_are_streamed_in_order_without_blank_lines(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_text("\ufeffThe cat\n\n  ...\nIs it über?\r\n", encoding="utf-8")
     assert list(read_sentences(path)) == [Sentence.parse("The cat"), Sentence.parse("Is it über?")]
 
 
-def test_reads_gzip_and_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gzip_and_standard_input_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "text.txt.gz"
     path.write_bytes(gzip.compress("Ein Füßchen\n".encode()))
     assert [s.text for s in read_sentences(path)] == ["Ein Füßchen."]
@@ -24,7 +24,7 @@ def test_reads_gzip_and_standard_input(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_prose_is_split_into_sentences_without_punctuation() -> None:
-    """Witness: by hand. Abbreviations are learnt from the text itself."""
+    """Witness: by hand. Abbreviations are learnt from the text."""
     path = Path(__file__).parent / "prose.txt"
     assert [s.text for s in read_sentences(path, prose=True)][:3] == [
         "The harbour was quiet that morning.",
@@ -54,8 +54,8 @@ def test_unusable_text_is_refused(tmp_path: Path, content: bytes, message: str) 
         list(read_sentences(path))
 
 
-def test_line_ends_of_all_systems_are_read_alike(tmp_path: Path) -> None:
-    """Outside witness: Python's own universal line ends."""
+def test_line_ends_of_all_systems_are_read(tmp_path: Path) -> None:
+    """External witness: Python's universal newlines."""
     for end in (b"\n", b"\r\n", b"\r"):
         path = tmp_path / "text.txt"
         path.write_bytes(b"\xef\xbb\xbf" + end.join([b"Cats purr.", b"", b"Dogs bark."]))
@@ -71,8 +71,8 @@ def test_prose_keeps_numbers_and_abbreviations(tmp_path: Path) -> None:
     assert sentence.text == "It was -5 degrees in the U.S. army a record at noon."
 
 
-def test_lines_are_normalised_and_odd_ones_counted(tmp_path: Path) -> None:
-    """By hand: one line of four has a soft hyphen, one is tokenised."""
+def test_normalised_and_tokenised_lines_are_counted(tmp_path: Path) -> None:
+    """By hand: a soft hyphen, a zero-width space, and a tokenised line."""
     path = tmp_path / "text.txt"
     text = "The ac\u00adtor.\n\u200b\nA dog , a cat .\nA dog, a cat.\nIt is über.\n"
     path.write_text(text, encoding="utf-8")
@@ -113,16 +113,18 @@ def test_prose_is_split_at_all_end_marks(tmp_path: Path, text: str, sentences: l
     ],
 )
 def test_tokenised_lines_are_recognised(line: str, expected: bool) -> None:
-    """By hand: the conventions of the Penn Treebank and of WikiText, and ordinary typography."""
+    """By hand: conventions of the Penn Treebank and of WikiText, and ordinary typography."""
     assert is_tokenised(line) is expected
 
 
 @pytest.mark.parametrize(
-    ("tokenised", "plain", "warns"), [(1, 1, True), (1, 200, False), (0, 9, False)]
+    ("n_tokenised", "n_plain", "warns"), [(1, 1, True), (1, 200, False), (0, 9, False)]
 )
-def test_some_misprints_are_not_tokenised_text(tokenised: int, plain: int, warns: bool) -> None:
+def test_a_few_tokenised_lines_raise_no_warning(
+    n_tokenised: int, n_plain: int, warns: bool
+) -> None:
     notes = TextNotes()
-    for line in ["A dog , a cat ."] * tokenised + ["A dog, a cat."] * plain:
+    for line in ["A dog , a cat ."] * n_tokenised + ["A dog, a cat."] * n_plain:
         notes.normalise(line)
     assert notes.is_tokenised is warns
     assert bool([*notes.warnings("text")]) is warns

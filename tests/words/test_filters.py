@@ -1,4 +1,4 @@
-"""Rules of sentences, against sentences judged by hand and against brute force."""
+"""Rules for sentences, against sentences judged by hand and against brute force."""
 
 from collections import Counter
 
@@ -21,7 +21,7 @@ STARTS, ENDS, DOUBLED, BALANCED, CLEAN, CAPITALS, _, FINITE, WHOLE, _ = (
 
 
 @pytest.mark.parametrize(
-    ("rule", "kept", "rejected"),
+    ("rule", "accepted", "rejected"),
     [
         (filters.word_count(3), "The dog saw", "The dog"),
         (filters.word_count(2, 3), "The dog", "The dog saw it"),
@@ -59,19 +59,23 @@ STARTS, ENDS, DOUBLED, BALANCED, CLEAN, CAPITALS, _, FINITE, WHOLE, _ = (
         (WHOLE, "However the king was old", "Although the king was old"),
     ],
 )
-def test_rules_by_hand(rule: filters.SentenceRule, kept: str, rejected: str) -> None:
+def test_rules_reject_only_unsuitable_sentences(
+    rule: filters.SentenceRule, accepted: str, rejected: str
+) -> None:
     """Witness: a person's judgement."""
-    assert not rule.rejects(Sentence.parse(kept))
+    assert not rule.rejects(Sentence.parse(accepted))
     assert rule.rejects(Sentence.parse(rejected))
 
 
-def test_keeps_distinct_sentences_in_order_and_counts_reasons() -> None:
+def test_distinct_sentences_are_kept_in_order_with_reasons() -> None:
     texts = ("A dog", "A cat saw", "A cat", "A dog!", "The zebra")
-    left_out: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
     rules = (filters.word_count(2), filters.in_vocabulary(VOCABULARY))
-    found = [s.bare for s in filters.filter_sentences(map(Sentence.parse, texts), rules, left_out)]
-    assert found == ["A dog", "A cat"]
-    assert left_out == {
+    accepted = [
+        s.bare for s in filters.filter_sentences(map(Sentence.parse, texts), rules, reasons)
+    ]
+    assert accepted == ["A dog", "A cat"]
+    assert reasons == {
         "it does not have exactly 2 words": 1,
         "it occurred before": 1,
         "a word is not in the vocabulary": 1,
@@ -87,7 +91,7 @@ def test_numbers_out_of_range_are_refused() -> None:
         filters.few_names(NAMES, -1)
 
 
-def rules_now(*, unlike: bool) -> list[filters.SentenceRule]:
+def make_rules(*, unlike: bool) -> list[filters.SentenceRule]:
     return [
         filters.word_count(2),
         filters.distinct_words(),
@@ -100,37 +104,43 @@ def rules_now(*, unlike: bool) -> list[filters.SentenceRule]:
     texts=st.lists(st.lists(st.sampled_from("dog cat saw Dog".split()), min_size=1, max_size=4)),
     unlike=st.booleans(),
 )
-def test_gains_are_what_filtering_anew_gains(texts: list[list[str]], *, unlike: bool) -> None:
-    """Witness: each rule replaced or left out in turn, and everything filtered once more."""
+def test_costs_of_rules_equal_gains_of_filtering_without_them(
+    texts: list[list[str]], *, unlike: bool
+) -> None:
+    """Witness: replace or remove each rule in turn, and filter all sentences again."""
     sentences = [Sentence(tuple(words)) for words in texts]
-    asked = rules_now(unlike=unlike)
-    list(filters.filter_sentences(sentences, asked))  # whatever was asked before does not count
-    found = {(way, why): gain for gain, why, way in filters.costs_of_rules(iter(sentences), asked)}
-    ways: list[tuple[str, int, filters.SentenceRule | None]] = [
+    rules = make_rules(unlike=unlike)
+    list(filters.filter_sentences(sentences, rules))  # earlier sentences must not count
+    costs = {
+        (change, reason): gain
+        for gain, reason, change in filters.costs_of_rules(iter(sentences), rules)
+    }
+    changes: list[tuple[str, int, filters.SentenceRule | None]] = [
         ("`words` 1-2", 0, filters.word_count(1, 2)),
         ("`words` 2-3", 0, filters.word_count(2, 3)),
     ]
-    ways += [(rule.loosened_by, place, None) for place, rule in enumerate(asked) if place]
+    changes += [(rule.loosened_by, index, None) for index, rule in enumerate(rules) if index]
     expected = {}
-    for name, place, instead in ways:
-        rules = rules_now(unlike=unlike)
-        rules[place : place + 1] = [] if instead is None else [instead]
-        before = sum(1 for _ in filters.filter_sentences(sentences, rules_now(unlike=unlike)))
-        gain = sum(1 for _ in filters.filter_sentences(sentences, rules)) - before
-        expected[name, asked[place].reason] = gain
-    assert found == expected
+    for name, index, new_rule in changes:
+        changed_rules = make_rules(unlike=unlike)
+        changed_rules[index : index + 1] = [] if new_rule is None else [new_rule]
+        n_before = sum(1 for _ in filters.filter_sentences(sentences, make_rules(unlike=unlike)))
+        gain = sum(1 for _ in filters.filter_sentences(sentences, changed_rules)) - n_before
+        expected[name, rules[index].reason] = gain
+    assert costs == expected
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "A", "b", "c"]), min_size=1, max_size=3)))
-def test_sentences_that_differ_by_a_word_against_brute_force(lines: list[list[str]]) -> None:
-    """Witness: each sentence compared with every earlier one that passed, word by word."""
-    rule, passed = filters.unlike_earlier(), list[list[str]]()
+def test_sentences_that_differ_by_one_word_are_rejected(lines: list[list[str]]) -> None:
+    """Witness: each sentence compared word by word with every earlier accepted one."""
+    rule, accepted = filters.unlike_earlier(), list[list[str]]()
     for words in lines:
-        lower = [word.lower() for word in words]
-        alike = any(
-            len(other) == len(lower) and sum(a != b for a, b in zip(lower, other, strict=True)) <= 1
-            for other in passed
+        lowered = [word.lower() for word in words]
+        is_similar = any(
+            len(earlier) == len(lowered)
+            and sum(a != b for a, b in zip(lowered, earlier, strict=True)) <= 1
+            for earlier in accepted
         )
-        assert rule.rejects(Sentence(tuple(words))) == alike
-        if not alike:
-            passed.append(lower)
+        assert rule.rejects(Sentence(tuple(words))) == is_similar
+        if not is_similar:
+            accepted.append(lowered)

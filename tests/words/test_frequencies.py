@@ -1,4 +1,4 @@
-"""Word frequencies, against the paper's formula worked out by hand."""
+"""Word frequencies, against the published formula by hand."""
 
 import math
 from pathlib import Path
@@ -13,41 +13,46 @@ from contstim.words.sentence import Sentence
 TEXT = "The cat saw the dog.\nthe end\n"
 
 
-def test_the_zipf_scale_by_hand() -> None:
-    """Outside witness: van Heuven et al. (2014) on 7 tokens of 5 types, case folded.
+def test_zipf_scale() -> None:
+    """External witness: van Heuven et al. (2014) on 7 tokens of 5 types, ignoring case.
 
     (3 + 1) and (0 + 1) occurrences in (7 + 5) / 1,000,000 millions of words.
     """
-    found = WordFrequencies.of([Sentence.parse("The cat saw the dog"), Sentence.parse("the end")])
-    assert found.zipf("the") == pytest.approx(math.log10(4 / 12e-6) + 3)
-    assert found.zipf("THE") == found.zipf("the")
-    assert found.zipf("owl") == pytest.approx(math.log10(1 / 12e-6) + 3)
+    frequencies = WordFrequencies.of(
+        [Sentence.parse("The cat saw the dog"), Sentence.parse("the end")]
+    )
+    assert frequencies.zipf("the") == pytest.approx(math.log10(4 / 12e-6) + 3)
+    assert frequencies.zipf("THE") == frequencies.zipf("the")
+    assert frequencies.zipf("owl") == pytest.approx(math.log10(1 / 12e-6) + 3)
     mean = (2 * math.log10(4 / 12e-6) + math.log10(2 / 12e-6)) / 3 + 3
-    assert found.mean_zipf(Sentence.parse("The the end.")) == pytest.approx(mean)
+    assert frequencies.mean_zipf(Sentence.parse("The the end.")) == pytest.approx(mean)
 
 
-def test_a_word_once_in_a_million_is_at_3_and_once_in_a_thousand_at_6() -> None:
-    """Outside witness: the anchors of the published scale, where smoothing is negligible."""
-    found = WordFrequencies({"rare": 10**3, "common": 10**6, "rest": 10**9 - 10**6 - 10**3})
-    assert found.zipf("rare") == pytest.approx(3, abs=1e-3)
-    assert found.zipf("common") == pytest.approx(6, abs=1e-3)
+def test_anchors_of_the_zipf_scale() -> None:
+    """External witness: the published anchors: 3 is once per million words, 6 once per thousand.
+
+    Smoothing is negligible here.
+    """
+    frequencies = WordFrequencies({"rare": 10**3, "common": 10**6, "rest": 10**9 - 10**6 - 10**3})
+    assert frequencies.zipf("rare") == pytest.approx(3, abs=1e-3)
+    assert frequencies.zipf("common") == pytest.approx(6, abs=1e-3)
 
 
 @pytest.mark.filterwarnings("ignore:The text is too small")
-def test_a_text_a_list_and_a_models_counts_give_the_same_numbers(tmp_path: Path) -> None:
-    """One text, counted by three: by ourselves, by hand, and by the training of an n-gram model."""
+def test_text_list_and_model_give_the_same_frequencies(tmp_path: Path) -> None:
+    """One text, counted by `read_frequencies`, by hand, and by n-gram training."""
     sentences = [Sentence.parse(line) for line in TEXT.splitlines()]
     (tmp_path / "text.txt").write_text(TEXT)
     (tmp_path / "list.csv").write_text("word,count\nthe,3\ncat,1\nsaw,1\ndog,1\nend,1\n")
     train_ngram(sentences, 1, tmp_path / "model.arpa")
-    measured = [
+    zipf_values = [
         [*map(read_frequencies(tmp_path / name).mean_zipf, sentences)]
         for name in ("text.txt", "list.csv", "model.arpa", "model.arpa.counts.csv")
     ]
-    assert measured[0] == measured[1] == measured[2] == measured[3]
+    assert zipf_values[0] == zipf_values[1] == zipf_values[2] == zipf_values[3]
 
 
-def test_a_recurrent_models_folder_has_counts_too(tmp_path: Path) -> None:
+def test_frequencies_are_read_from_the_folder_of_a_recurrent_model(tmp_path: Path) -> None:
     (tmp_path / "vocabulary.csv").write_text("word,initial,inner\ncat,1,2\ndog,0,4\n")
     assert read_frequencies(tmp_path).counts == {"cat": 3, "dog": 4}
 
@@ -55,13 +60,13 @@ def test_a_recurrent_models_folder_has_counts_too(tmp_path: Path) -> None:
 def test_frequencies_are_counted_in_a_text_or_read_from_a_list(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("The cat saw the dog.\nthe end\n")
-    counted = read_frequencies(text)
-    assert counted.counts == {"The": 1, "cat": 1, "saw": 1, "the": 2, "dog": 1, "end": 1}
+    frequencies = read_frequencies(text)
+    assert frequencies.counts == {"The": 1, "cat": 1, "saw": 1, "the": 2, "dog": 1, "end": 1}
     table = tmp_path / "list.csv"
     table.write_text("word,count\ncat,3\nX-ray,0\n")
     assert read_frequencies(table).counts == {"cat": 3, "X-ray": 0}
-    assert counted.sample(3, seed=1) == counted.sample(3, seed=1)
-    assert set(counted.sample(99, seed=0)) == {"cat", "saw", "the", "dog", "end"}
+    assert frequencies.sample(3, seed=1) == frequencies.sample(3, seed=1)
+    assert set(frequencies.sample(99, seed=0)) == {"cat", "saw", "the", "dog", "end"}
     with pytest.raises(InputError, match="no lower-case word"):
         WordFrequencies({"X-ray": 3}).sample(1, seed=0)
 
@@ -75,13 +80,13 @@ def test_frequencies_are_counted_in_a_text_or_read_from_a_list(tmp_path: Path) -
         ("word,count\ncat,many\n", "row 0: 'many' under count is not a count"),
     ],
 )
-def test_a_bad_frequency_list_is_named(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_frequency_lists_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "list.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         read_frequencies(path)
 
 
-def test_without_words_there_are_no_frequencies() -> None:
+def test_frequencies_need_words() -> None:
     with pytest.raises(InputError, match="no words to count"):
         WordFrequencies.of([])

@@ -15,20 +15,20 @@ SENTENCES = st.builds(
 
 
 @given(SENTENCES)
-def test_text_reads_back_to_the_same_sentence(sentence: Sentence) -> None:
+def test_text_is_parsed_to_the_same_sentence(sentence: Sentence) -> None:
     """Round trip, for any words in any script."""
     assert Sentence.parse(sentence.text) == sentence
 
 
-def test_people_read_a_question_mark_but_no_full_stop() -> None:
-    """By hand; a stop that belongs to the last word stays."""
+def test_displayed_text_has_question_marks_but_no_full_stop() -> None:
+    """By hand; a full stop of the last word remains."""
     texts = ("Is it so?", "Run!", "It is so.", "It is so", "It is so etc..")
-    shown = ["Is it so?", "Run!", "It is so", "It is so", "It is so etc."]
-    assert [Sentence.parse(text).displayed_text for text in texts] == shown
+    expected = ["Is it so?", "Run!", "It is so", "It is so", "It is so etc."]
+    assert [Sentence.parse(text).displayed_text for text in texts] == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "end", "shown", "is_question"),
+    ("text", "end", "displayed", "is_question"),
     [
         ("東京は大きい。", "。", "東京は大きい", False),
         ("राम घर गया।", "।", "राम घर गया", False),
@@ -49,12 +49,12 @@ def test_people_read_a_question_mark_but_no_full_stop() -> None:
         ("It is α;", ".", "It is α;", False),
     ],
 )
-def test_end_marks_of_all_scripts(text: str, end: str, shown: str, is_question: bool) -> None:
-    """By hand: Unicode's property Sentence_Terminal, and the closing signs behind the mark."""
+def test_end_marks_of_all_scripts(text: str, end: str, displayed: str, is_question: bool) -> None:
+    """By hand: Unicode's property Sentence_Terminal, and closing signs after the mark."""
     sentence = Sentence.parse(text)
     assert (sentence.end, sentence.displayed_text, sentence.is_question) == (
         end,
-        shown,
+        displayed,
         is_question,
     )
     assert Sentence.parse(sentence.text) == Sentence(sentence.words, end) == sentence
@@ -75,34 +75,36 @@ def test_end_marks_of_all_scripts(text: str, end: str, shown: str, is_question: 
         ("don’t", "don’t"),
     ],
 )
-def test_what_looks_the_same_is_the_same(text: str, normal: str) -> None:
-    """By hand; joiners stay between letters alone, and no-break spaces separate words."""
+def test_texts_that_look_equal_are_equal(text: str, normal: str) -> None:
+    """By hand; joiners remain only between letters, and no-break spaces separate words."""
     assert normalise_text(text) == normal
     assert Sentence.parse(text) == Sentence.parse(normal)
     assert Sentence((text.split()[0],)) == Sentence((normal.split()[0],))
 
 
 @given(st.text())
-def test_normalising_twice_changes_nothing(text: str) -> None:
+def test_normalisation_is_idempotent(text: str) -> None:
     assert normalise_text(normalise_text(text)) == normalise_text(text)
 
 
-TEXTS: dict[str, list[Any]] = {
-    # Tables hold null and numbers where somebody meant a sentence; `None.` is not one
+INVALID_TEXTS: dict[str, list[Any]] = {
+    # Tables can contain null or numbers instead of a sentence; `None.` would be wrong
     "is not a sentence": [None, 3, 2.5, True, ["A", "b"], {"a": 1}, b"A b."],
     "is not a word: a word must not be empty": ["One \0 two.", "One two\0.", "Half \ud800 pair."],
     "at least one word": ["", "   ", ".", " ? "],
 }
 
 
-@pytest.mark.parametrize(("message", "text"), [(m, text) for m in TEXTS for text in TEXTS[m]])
-def test_what_is_no_sentence_is_refused(message: str, text: Any) -> None:
+@pytest.mark.parametrize(
+    ("message", "text"), [(m, text) for m in INVALID_TEXTS for text in INVALID_TEXTS[m]]
+)
+def test_invalid_texts_are_refused(message: str, text: Any) -> None:
     with pytest.raises(SentenceError, match=message):
         Sentence.parse(text)
 
 
 @given(st.text())
-def test_parsing_is_idempotent_or_refused(text: str) -> None:
+def test_parsing_is_idempotent_unless_refused(text: str) -> None:
     try:
         sentence = Sentence.parse(text)
     except SentenceError:
@@ -121,27 +123,27 @@ def test_parsing_is_idempotent_or_refused(text: str) -> None:
         ("No-one's 猫", ("No-one's", "猫"), "."),
     ],
 )
-def test_words_and_end_mark_by_hand(text: str, words: tuple[str, ...], end: str) -> None:
+def test_parsing_separates_words_and_end_mark(text: str, words: tuple[str, ...], end: str) -> None:
     assert Sentence.parse(text) == Sentence(words, end)
 
 
 @pytest.mark.parametrize(
     ("words", "end"), [((), "."), (("a b",), "."), (("",), "."), (("a\0b",), "."), (("a",), ";")]
 )
-def test_what_is_no_sentence_cannot_be_made(words: tuple[str, ...], end: str) -> None:
+def test_invalid_words_and_end_marks_are_refused(words: tuple[str, ...], end: str) -> None:
     with pytest.raises(SentenceError):
         Sentence(words, end)
 
 
 @given(SENTENCES, st.data())
-def test_replacing_changes_one_place(sentence: Sentence, data: st.DataObject) -> None:
+def test_replace_changes_one_word(sentence: Sentence, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, len(sentence) - 1))
     changed = sentence.replace(position, "new")
     assert changed.words[position] == "new"
     assert changed.replace(position, sentence.words[position]) == sentence
 
 
-def test_replacing_outside_is_refused() -> None:
+def test_replace_outside_the_sentence_is_refused() -> None:
     with pytest.raises(SentenceError, match="positions go from 0 to 1"):
         Sentence.parse("a b").replace(2, "c")
 
@@ -150,5 +152,5 @@ def test_replacing_outside_is_refused() -> None:
     ("words", "repeatable", "expected"),
     [("a b a", "", True), ("A b a", "", True), ("a b a", "a", False), ("a b c", "", False)],
 )
-def test_repeats_are_counted_in_lower_case(words: str, repeatable: str, expected: bool) -> None:
+def test_repeats_ignore_case(words: str, repeatable: str, expected: bool) -> None:
     assert repeats(words.split(), frozenset(repeatable.split())) is expected

@@ -1,6 +1,6 @@
-"""Tags of sentences against every row of tags, and tables of tags as treebanks and files have them.
+"""Tags of sentences, and tables of tags from treebanks and files.
 
-The witness of the likeliest row is the product of probabilities, computed for each row by hand.
+Witness of the most probable tag sequence: the product of probabilities of every sequence.
 """
 
 from itertools import product
@@ -41,13 +41,13 @@ pairs = st.dictionaries(
 
 
 @given(words, pairs, st.data())
-def test_tags_are_the_likeliest_of_all_rows(
+def test_tags_are_the_most_probable_sequence(
     words: dict[str, dict[str, int]], pairs: dict[tuple[str, str], int], data: st.DataObject
 ) -> None:
-    """Witness: p(tags) p(words | tags) of every row, with .1 added to each count of a pair.
+    """Witness: p(tags) p(words | tags) of every sequence, with 0.1 added to each pair count.
 
-    Those of all rows without a tag, as a share of those of all rows, are the probability that no
-    word has the tag.
+    The share of all probability in sequences without a tag is the probability that no word has the
+    tag.
     """
     text = data.draw(st.lists(st.sampled_from([*words]), min_size=1, max_size=4))
     table = TagTable(
@@ -57,26 +57,34 @@ def test_tags_are_the_likeliest_of_all_rows(
     )
     n_tags = len({tag for tags in words.values() for tag in tags})
 
-    def log_share(last: str | None, tag: str) -> float:
-        after = {p: n for p, n in pairs.items() if last is None or p[0] == last}
-        own = sum(n for (_, following), n in after.items() if following == tag)
-        return log((own + 0.1) / (sum(after.values()) + 0.1 * n_tags))
+    def log_share(previous: str | None, tag: str) -> float:
+        following_counts = {p: n for p, n in pairs.items() if previous is None or p[0] == previous}
+        tag_count = sum(n for (_, second), n in following_counts.items() if second == tag)
+        return log((tag_count + 0.1) / (sum(following_counts.values()) + 0.1 * n_tags))
 
-    def log_prob(row: tuple[str, ...]) -> float:
+    def log_prob(sequence: tuple[str, ...]) -> float:
         total = 0.0
-        for word, last, tag in zip([*text, ""], (START, *row), (*row, END), strict=True):
-            total += log_share(last, tag)
+        for word, previous, tag in zip(
+            [*text, ""], (START, *sequence), (*sequence, END), strict=True
+        ):
+            total += log_share(previous, tag)
             if tag != END and tag:
                 share = words[word][tag] / sum(words[word].values())
                 total += log(share) - log_share(None, tag)
         return total
 
     sentence = Sentence(tuple(text))
-    found = table.tags(sentence)
-    probs = {row: exp(log_prob(row)) for row in product(*(words[word] for word in text))}
-    assert isclose(log_prob(found), log(max(probs.values())), abs_tol=1e-9)
-    without = sum(p for row, p in probs.items() if "X" not in row) / sum(probs.values())
-    assert isclose(table.prob_without(sentence, "X".__eq__), without, rel_tol=1e-9, abs_tol=1e-12)
+    tags = table.tags(sentence)
+    probs = {
+        sequence: exp(log_prob(sequence)) for sequence in product(*(words[word] for word in text))
+    }
+    assert isclose(log_prob(tags), log(max(probs.values())), abs_tol=1e-9)
+    prob_without_tag = sum(p for sequence, p in probs.items() if "X" not in sequence) / sum(
+        probs.values()
+    )
+    assert isclose(
+        table.prob_without(sentence, "X".__eq__), prob_without_tag, rel_tol=1e-9, abs_tol=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,12 +99,12 @@ def test_tags_are_the_likeliest_of_all_rows(
     ],
 )
 def test_english_tags_in_context(text: str, tags: str) -> None:
-    """Witness: by hand, in the basic tagset of the British National Corpus; + joins two."""
+    """Witness: by hand, in the basic tagset of the British National Corpus; + joins two tags."""
     assert english_tags().tags(Sentence.parse(text)) == tuple(tags.split(" "))
 
 
 def test_treebank_in_the_format_of_universal_dependencies(tmp_path: Path) -> None:
-    """Punctuation is no word; `im` counts as the two words that it stands for."""
+    """Punctuation is not a word; `im` counts as its two words."""
     path = tmp_path / "german.conllu"
     path.write_text(TREEBANK, encoding="utf-8")
     table = read_tags(path)
@@ -114,18 +122,18 @@ def test_treebank_in_the_format_of_universal_dependencies(tmp_path: Path) -> Non
 
 
 def test_forms_of_a_word_have_one_lemma() -> None:
-    """Witness: by hand, as a dictionary lists them."""
+    """Witness: by hand, from a dictionary."""
     table = english_tags()
     words = "runs Ran running women better was zyzzq"
     assert [*map(table.lemma, words.split())] == "run run run woman good was zyzzq".split()
     assert {"run", "runs", "ran", "running"} <= table.forms("run")
     assert table.forms("zyzzq") == {"zyzzq"}
-    # A past tense is no form of the verb that is written like it
+    # The past tense "found" is not a form of the verb "found"
     assert table.lemma("found") == "find"
     assert "found" not in table.forms("found")
 
 
-def test_table_without_pairs_takes_the_most_frequent_tag(tmp_path: Path) -> None:
+def test_table_without_pairs_uses_the_most_frequent_tag(tmp_path: Path) -> None:
     path = tmp_path / "tags.csv"
     path.write_text("word,tag,count\nrun,V,7\nrun,N,3\n", encoding="utf-8")
     assert read_tags(path).tags(Sentence.parse("Run run")) == ("V", "V")
@@ -141,14 +149,14 @@ def test_table_without_pairs_takes_the_most_frequent_tag(tmp_path: Path) -> None
         ("a.conllu", "1\trun\tV\n", "has 3 columns; CoNLL-U has 10"),
     ],
 )
-def test_damaged_tables_are_named(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_damaged_tables_are_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         read_tags(path)
 
 
-def test_parts_of_speech_in_words_and_as_they_are() -> None:
+def test_parts_of_speech_are_named_if_the_tag_is_known() -> None:
     """Witness: by hand."""
     table = english_tags()
     for tag, name in (

@@ -1,4 +1,4 @@
-"""Rules of words, against words sorted by hand and against properties of any text."""
+"""Rules for words, against words sorted by hand and against properties of any text."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -32,12 +32,12 @@ ANY = WordRules()
         ("www.bbc.co.uk", Reason.ADDRESS),
         *((word, Reason.SINGLE_LETTER) for word in ["U", "S", "s", "i", "é"]),
         *((word, Reason.ABBREVIATION) for word in "al et th pp vs USA Jr nih".split()),
-        ("ndez", Reason.ABBREVIATION),  # of Hernández, cut at the accent
+        ("ndez", Reason.ABBREVIATION),  # Hernández, cut at the accent
         *((word, Reason.CAPITALS) for word in ["OpenStax", "fMRI", "vi-Strauss"]),
     ],
 )
-def test_english_words_sorted_by_hand(word: str, reason: Reason | None) -> None:
-    """Witness: read by a person in the words of a textbook."""
+def test_english_words_are_accepted_or_have_a_reason(word: str, reason: Reason | None) -> None:
+    """Witness: a person read the words of a textbook."""
     assert ENGLISH.misspelled(word) is reason
 
 
@@ -48,31 +48,31 @@ def test_english_words_sorted_by_hand(word: str, reason: Reason | None) -> None:
         *("مرحبا", "می\N{ZERO WIDTH NON-JOINER}روم", "नमस्ते", "สวัสดี", "l'été", "col·lega", "Straße"),
     ],
 )
-def test_words_of_other_languages_are_words(word: str) -> None:
+def test_words_of_other_languages_are_accepted(word: str) -> None:
     """Witness: words of Russian, Czech, Italian, Japanese, … as dictionaries spell them."""
     assert ANY.misspelled(word) is None
 
 
-def _text(*lines: str) -> list[Sentence]:
+def _parse_lines(*lines: str) -> list[Sentence]:
     return [Sentence.parse(line) for line in lines]
 
 
-def test_case_and_use_tell_names_from_common_words() -> None:
+def test_case_and_use_separate_names_from_common_words() -> None:
     """Witness: sorted by hand."""
-    text = _text(
+    text = _parse_lines(
         "The senate of Rome met in March",
         "Rome was old and the Senate was The house of Rome",
         "Those of Rome march where the senate was",
         "Marcus was there",
         "Smith saw https www com Rome pulse",
     )
-    words = sort_words(text, english_rules())
-    assert set(words.vocabulary.initial) == {"The", "Those"}
+    result = sort_words(text, english_rules())
+    assert set(result.vocabulary.initial) == {"The", "Those"}
     inner = "senate of met in was old and the house march where there"
-    assert set(words.vocabulary.inner) == set(inner.split())
-    assert words.names == ("Rome", "Marcus")  # which no sentence has in small letters
-    assert words.with_address == 1
-    reasons = {(each.word, each.place): each.reason for each in words.dropped}
+    assert set(result.vocabulary.inner) == set(inner.split())
+    assert result.names == ("Rome", "Marcus")  # no sentence has them in lower case
+    assert result.with_address == 1
+    reasons = {(item.word, item.place): item.reason for item in result.dropped}
     assert reasons == {
         ("Rome", "inner"): Reason.NAME,
         ("Rome", "initial"): Reason.NAME,
@@ -81,15 +81,15 @@ def test_case_and_use_tell_names_from_common_words() -> None:
         ("The", "inner"): Reason.MISPLACED_CAPITAL,
         ("March", "inner"): Reason.MISPLACED_CAPITAL,
     }
-    kept = sort_words(text, english_rules(names=True)).vocabulary
-    assert {"Rome", "Those", "Marcus"} <= set(kept.initial)
-    assert "Rome" in kept.inner
-    assert "Senate" not in kept.inner
+    vocabulary = sort_words(text, english_rules(names=True)).vocabulary
+    assert {"Rome", "Those", "Marcus"} <= set(vocabulary.initial)
+    assert "Rome" in vocabulary.inner
+    assert "Senate" not in vocabulary.inner
 
 
-def test_a_word_that_is_mostly_capitalised_inside_starts_no_sentence() -> None:
-    """Witness: sorted by hand; `Journal` begins references, `Hence` sentences."""
-    text = _text(
+def test_word_that_is_often_capitalised_inside_is_not_initial() -> None:
+    """Witness: sorted by hand; `Journal` begins references, `Hence` begins sentences."""
+    text = _parse_lines(
         "Journal of peace",
         "they read the Journal and another Journal",
         "this journal was old",
@@ -97,24 +97,24 @@ def test_a_word_that_is_mostly_capitalised_inside_starts_no_sentence() -> None:
         "I read it and I was old",
         "They and I read it",
     )
-    words = sort_words(text, replace(english_rules(), common=english_rules().common | {"hence"}))
-    assert set(words.vocabulary.initial) == {"Hence", "I", "They"}
-    assert "journal" in words.vocabulary.inner
+    result = sort_words(text, replace(english_rules(), common=english_rules().common | {"hence"}))
+    assert set(result.vocabulary.initial) == {"Hence", "I", "They"}
+    assert "journal" in result.vocabulary.inner
 
 
-def test_lists_and_frequencies_leave_words_out() -> None:
+def test_lists_and_frequencies_exclude_words() -> None:
     """Witness: sorted by hand."""
-    text = _text(*["The dog saw the cat"] * 9, "The fucking ox-cart saw the cat")
-    words = sort_words(text, english_rules(excluded=frozenset({"ox"})))
-    reasons = {each.word: each.reason for each in words.dropped}
+    text = _parse_lines(*["The dog saw the cat"] * 9, "The fucking ox-cart saw the cat")
+    result = sort_words(text, english_rules(excluded=frozenset({"ox"})))
+    reasons = {item.word: item.reason for item in result.dropped}
     assert reasons == {"fucking": Reason.BLOCKED, "ox-cart": Reason.EXCLUDED}
     assert sort_words(text, english_rules(blocked=frozenset())).counts() == {}
-    assert words.counts() == {Reason.BLOCKED: 1, Reason.EXCLUDED: 1}
-    rare = sort_words(text, english_rules(), min_count=2)
-    assert {each.reason for each in rare.dropped} == {Reason.BLOCKED, Reason.RARE}
+    assert result.counts() == {Reason.BLOCKED: 1, Reason.EXCLUDED: 1}
+    rare_result = sort_words(text, english_rules(), min_count=2)
+    assert {item.reason for item in rare_result.dropped} == {Reason.BLOCKED, Reason.RARE}
     # the: log10(21 of 57) + 9 = 8.57, cat: 8.29
-    frequent = sort_words(text, english_rules(zipf=(8.4, 9)))
-    assert set(frequent.vocabulary.words) == {"The", "the"}
+    frequent_result = sort_words(text, english_rules(zipf=(8.4, 9)))
+    assert set(frequent_result.vocabulary.words) == {"The", "the"}
 
 
 @given(
@@ -123,30 +123,30 @@ def test_lists_and_frequencies_leave_words_out() -> None:
         max_size=6,
     )
 )
-def test_every_word_is_kept_or_dropped_with_a_reason(lines: list[list[str]]) -> None:
-    """Property: of any text; and what stays is well spelled."""
-    text = [Sentence(tuple(words)) for words in lines]
+def test_every_word_is_accepted_or_dropped(lines: list[list[str]]) -> None:
+    """Property of any text; accepted words are well spelled."""
+    text = [Sentence(tuple(line)) for line in lines]
     try:
-        words = sort_words(text, ENGLISH)
+        result = sort_words(text, ENGLISH)
     except VocabularyError:
         return
-    dropped = {(each.word, each.place) for each in words.dropped}
-    stayed = {(word, "initial") for word in words.vocabulary.initial}
-    stayed |= {(word, "inner") for word in words.vocabulary.inner}
-    written = {(s.words[0], "initial") for s in text}
-    written |= {(word, "inner") for s in text for word in s.words[1:]}
-    assert dropped | stayed == written
-    assert not dropped & stayed
-    assert all(ENGLISH.misspelled(word) is None for word, _ in stayed)
+    dropped = {(item.word, item.place) for item in result.dropped}
+    accepted = {(word, "initial") for word in result.vocabulary.initial}
+    accepted |= {(word, "inner") for word in result.vocabulary.inner}
+    all_words = {(s.words[0], "initial") for s in text}
+    all_words |= {(word, "inner") for s in text for word in s.words[1:]}
+    assert dropped | accepted == all_words
+    assert not dropped & accepted
+    assert all(ENGLISH.misspelled(word) is None for word, _ in accepted)
 
 
-def test_the_embedded_english_holds_nothing_to_leave_out(english: list[Sentence]) -> None:
+def test_no_word_of_the_embedded_english_is_dropped(english: list[Sentence]) -> None:
     """Witness: a grammar of hand-written words."""
-    words = sort_words(english, english_rules(names=True))
-    assert [each.word for each in words.dropped] == []
+    result = sort_words(english, english_rules(names=True))
+    assert [item.word for item in result.dropped] == []
 
 
-def test_lists_are_words_one_a_line(tmp_path: Path) -> None:
+def test_word_lists_have_one_word_per_line(tmp_path: Path) -> None:
     assert {"fuck", "cunt"} <= read_words(BLOCKED)
     path = tmp_path / "list.txt"
     path.write_text("# mine\nDog\n")
@@ -156,12 +156,12 @@ def test_lists_are_words_one_a_line(tmp_path: Path) -> None:
         read_words(path)
 
 
-def test_impossible_demands_are_named() -> None:
+def test_impossible_settings_are_refused() -> None:
     with pytest.raises(VocabularyError, match="1 a single letter"):
-        sort_words(_text("U"), ENGLISH)
+        sort_words(_parse_lines("U"), ENGLISH)
     with pytest.raises(VocabularyError, match="All sentences of the text contain web addresses"):
-        sort_words(_text("See https org"), ENGLISH)
+        sort_words(_parse_lines("See https org"), ENGLISH)
     with pytest.raises(VocabularyError, match="min_count must be at least 1"):
-        sort_words(_text("Dogs sleep"), ENGLISH, min_count=0)
+        sort_words(_parse_lines("Dogs sleep"), ENGLISH, min_count=0)
     with pytest.raises(VocabularyError, match=r"`zipf` must be a range .* got 5 to 3"):
         english_rules(zipf=(5, 3))
