@@ -300,7 +300,8 @@ def test_search_reads_the_excluded_words_of_a_file(study: Path) -> None:
     word = min(new_words).strip(".").lower()
     (study / "block.txt").write_text(f"{word}\n", encoding="utf-8")
     assert run(study, last="triplets").done == ("triplets",)
-    synthetic = [r[name] for r in read_csv_rows(triplets) for name in ("synthetic_1",)]
+    columns = ("synthetic_1", "synthetic_2")
+    synthetic = [row[column] for row in read_csv_rows(triplets) for column in columns]
     assert word not in " ".join(synthetic).lower().replace(".", "").split()
 
 

@@ -240,7 +240,10 @@ BAD = {
     "a missing required option": ("[evaluate.blimp]", "data is missing"),
     "a comparison without sentences": ("[compare]", "sentences must be set"),
     "an option that needs per_word": ('[score]\nby = "token"', "need per_word"),
-    "an unknown model": ('[compare]\nsentences = "more.txt"\nmodels = ["x"]', "x"),
+    "an unknown model": (
+        '[compare]\nsentences = "more.txt"\nmodels = ["x"]',
+        "'x' does not name a model",
+    ),
     "tags of another kind": ('[near_pairs]\ntags = "more.txt"', "more.txt"),
 }
 
