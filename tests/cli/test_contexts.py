@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 from contextlib import chdir
 from pathlib import Path
 
