@@ -31,10 +31,11 @@ from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize_triplet
+from contstim.optimization.selection.question import NaturalRules
 from contstim.reporter import SILENT, Reporter
 from contstim.reporting.stimuli_page import stimuli_report
 from contstim.steps.review import flags_of
-from contstim.steps.selection import PairSettings, SelectPairs
+from contstim.steps.selection import SelectPairs
 from contstim.steps.training import tell_training
 from contstim.store import Store
 from contstim.version import __version__
@@ -193,7 +194,7 @@ def run_demo(
         scores = score_sentences([*models.values()], to_score, store=store)
     scores.write(out / "scores.csv")
     write_record(out / "scores.csv", [out / "natural.txt", *loaded], **facts)
-    one_pair = PairSettings(per_pair=1)
+    one_pair = NaturalRules(per_pair=1)
     pairs = SelectPairs(scores=out / "scores.csv", out=out / "pairs.csv", settings=one_pair).run()
     title = f"Where {', '.join(NAMES[:-1])} and {NAMES[-1]} disagree"
     stimuli: list[Stimulus] = [*triplets, *pairs.pairs]

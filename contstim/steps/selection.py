@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -71,23 +70,6 @@ def _counts(path: Path | None) -> tuple[tuple[str, str, int], ...]:
     return tuple((*pair, number) for pair, number in counts.items())
 
 
-@dataclass(frozen=True, kw_only=True)
-class PairSettings(NaturalRules):
-    """Options of selecting natural sentence pairs."""
-
-    repeatable: Annotated[
-        Path | None, Reads("With --no-repeats: words that may repeat.", content="repeatable words")
-    ] = None
-    counts: GivenCounts = None
-    exclude: Annotated[
-        tuple[Path, ...], Reads("Exclude the sentences of this file.", content="sentences")
-    ] = ()
-
-    def __post_init__(self) -> None:
-        if self.repeatable is not None and not self.no_repeats:
-            raise InputError("`repeatable` needs `no_repeats`. Set both, or neither.")
-
-
 class SelectPairs(Step[NaturalSelection], name="select natural", version=3):
     """Select natural sentence pairs on which each pair of models disagrees most (2023, Eq. 5).
 
@@ -106,22 +88,34 @@ class SelectPairs(Step[NaturalSelection], name="select natural", version=3):
 
     scores: Annotated[Path, reads_kind("Scores: .csv, .tsv, .parquet, .jsonl or .npz.", "scores")]
     out: Annotated[Path, _WritesSelection(kind="pairs", name="pairs.csv")]
-    settings: PairSettings = PairSettings()
+    settings: NaturalRules = NaturalRules()
+    repeatable: Annotated[
+        Path | None, Reads("With --no-repeats: words that may repeat.", content="repeatable words")
+    ] = None
+    counts: GivenCounts = None
+    exclude: Annotated[
+        tuple[Path, ...], Reads("Exclude the sentences of this file.", content="sentences")
+    ] = ()
     review: Reviews = ()
+
+    def check(self) -> None:
+        """Check that a file of repeatable words has a use."""
+        if self.repeatable is not None and not self.settings.no_repeats:
+            raise InputError("`repeatable` needs `no_repeats`. Set both, or neither.")
 
     def work(self, reporter: Reporter) -> Outcome[NaturalSelection]:
         """Select the pairs, and write them with a certificate."""
-        settings, exempt = self.settings, self.settings.repeatable
+        words = self.repeatable
         question = NaturalQuestion(
-            **{field.name: getattr(settings, field.name) for field in fields(NaturalRules)},
-            counts=_counts(settings.counts),
-            repeatable=REPEATABLE_ENGLISH if exempt is None else read_repeatable(exempt),
+            **vars(self.settings),
+            counts=_counts(self.counts),
+            repeatable=REPEATABLE_ENGLISH if words is None else read_repeatable(words),
         )
         table = ScoreTable.from_file(self.scores)
         selection = select_natural(
             table,
             question,
-            excluded=[stimulus for path in settings.exclude for stimulus in read_stimuli(path)],
+            excluded=[stimulus for path in self.exclude for stimulus in read_stimuli(path)],
             review=read_reviews(self.review) if self.review else None,
         )
         pairs = selection.pairs
@@ -158,23 +152,6 @@ def _tell_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SelectionSettings(TripletRules):
-    """Options of selecting triplets."""
-
-    counts: GivenCounts = None
-    uncapped: Uncapped = None
-    tokens: Annotated[
-        Path | None,
-        Reads("With --token-balance: output of `score --per-word`.", content="token counts"),
-    ] = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if (self.token_balance is None) != (self.tokens is None):
-            raise InputError("`tokens` and `token_balance` need each other. Set both, or neither.")
-
-
 class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
     """Select triplets of a natural and two synthetic sentences, those with the fewest new words.
 
@@ -200,16 +177,26 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
 
     triplets: Annotated[Path, reads_kind("Candidate triplets of all model pairs.", "triplets")]
     out: Annotated[Path, _WritesSelection(kind="triplets", name="selected.csv")]
-    settings: SelectionSettings = SelectionSettings()
+    settings: TripletRules = TripletRules()
+    counts: GivenCounts = None
+    uncapped: Uncapped = None
+    tokens: Annotated[
+        Path | None,
+        Reads("With --token-balance: output of `score --per-word`.", content="token counts"),
+    ] = None
     review: Reviews = ()
+
+    def check(self) -> None:
+        """Check that tokens and their balance are set together."""
+        if (self.settings.token_balance is None) != (self.tokens is None):
+            raise InputError("`tokens` and `token_balance` need each other. Set both, or neither.")
 
     def work(self, reporter: Reporter) -> Outcome[TripletSelection]:
         """Select the triplets, and write them with a certificate."""
-        settings, tokens = self.settings, self.settings.tokens
         question = TripletQuestion(
-            **{field.name: getattr(settings, field.name) for field in fields(TripletRules)},
-            uncapped=uncapped_words(settings.uncapped, settings.word_cap),
-            counts=_counts(settings.counts),
+            **vars(self.settings),
+            uncapped=uncapped_words(self.uncapped, self.settings.word_cap),
+            counts=_counts(self.counts),
         )
         candidates = read_triplets(self.triplets)
         # No error, because in every study some searches find nothing
@@ -222,7 +209,7 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
         selection = select_triplets(
             distinct,
             question,
-            tokens=None if tokens is None else read_token_counts(tokens),
+            tokens=None if self.tokens is None else read_token_counts(self.tokens),
             review=read_reviews(self.review) if self.review else None,
         )
         chosen = selection.triplets

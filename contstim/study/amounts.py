@@ -109,7 +109,7 @@ class StudyNumbers:
 def _of_pairs(study: Study, step: Selection | None) -> dict[ModelPair, int]:
     """Return pair of models → number of items, from the table of counts or `per_pair`."""
     counts: dict[ModelPair, int] = {}
-    path = getattr(step.settings, "counts", None) if step else None
+    path = getattr(step, "counts", None) if step else None
     if path is not None:
         with suppress(ContstimError):  # the check of the table reports the error
             counts = read_pair_counts(path)
@@ -205,7 +205,7 @@ def _numbers_of(
     """Yield key in the study file, text that names the pairs of models, and items per pair."""
     if step is None:
         return
-    if getattr(step.settings, "counts", None) is None:
+    if getattr(step, "counts", None) is None:
         yield (*_key(study, step), "per_pair"), "each pair of models", step.settings.per_pair
         return
     for pair, number in of_pairs.items():

@@ -244,7 +244,7 @@ def _admissible(study: Study) -> tuple[tuple[str, str, int], ...]:
 def _rivals(study: Study, admissible: Iterable[tuple[str, str, int]]) -> Iterator[str]:
     """Warn about model pairs with too few admissible sentences for the requested natural pairs."""
     step = study.step(SelectPairs)
-    if step is None or step.settings.counts is not None:
+    if step is None or step.counts is not None:
         return
     n_pairs = step.settings.per_pair
     below = "" if step.settings.agreeing else "below the median of {} and "
@@ -261,7 +261,7 @@ def _rivals(study: Study, admissible: Iterable[tuple[str, str, int]]) -> Iterato
 def _candidates(study: Study, numbers: StudyNumbers) -> Iterator[str]:
     """Warn if few more triplets are searched than selected."""
     selection = study.step(SelectTriplets)
-    if selection is None or selection.settings.counts is not None or not numbers.searched:
+    if selection is None or selection.counts is not None or not numbers.searched:
         return
     searched, selected = numbers.searched_each, selection.settings.per_pair
     if searched < _MIN_CANDIDATES * selected:
@@ -281,7 +281,7 @@ def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
         return
     if not (search.vocabulary.is_file() and search.sentences.is_file()):
         return
-    uncapped = uncapped_words(selection.settings.uncapped, cap)
+    uncapped = uncapped_words(selection.uncapped, cap)
     table = tag_table(search.settings.tags)
 
     def lemmas(words: Iterable[str]) -> list[str]:

@@ -28,17 +28,16 @@ from contstim.items.stimuli import (
     read_trials,
     read_triplets,
 )
-from contstim.optimization.selection.question import MinimalPairQuestion, Objective
+from contstim.optimization.selection.question import (
+    MinimalPairQuestion,
+    NaturalRules,
+    Objective,
+    TripletRules,
+)
 from contstim.reporter import SILENT, forwarding
 from contstim.reporting.report import Table
 from contstim.steps.design import MakeDesign
-from contstim.steps.selection import (
-    PairSettings,
-    SelectionSettings,
-    SelectMinimalPairs,
-    SelectPairs,
-    SelectTriplets,
-)
+from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
 from contstim.steps.simulation import SimulatePower
 from contstim.words.sentence import Sentence
 from tests.experiments.stimuli import MODELS, some_pairs, some_triplets
@@ -73,8 +72,8 @@ def test_pair_selection_and_its_record(tmp_path: Path, capsys: pytest.CaptureFix
     assert table.sentences is not None
     exclude.write_text(f"{table.sentences[0].text}\n")
     inputs = file_names(tmp_path)
-    settings = PairSettings(per_pair=2, exclude=(exclude,))
-    selection = SelectPairs(scores=scores, out=out, settings=settings).run()
+    settings = NaturalRules(per_pair=2)
+    selection = SelectPairs(scores=scores, out=out, settings=settings, exclude=(exclude,)).run()
     assert [pair.trial_id for pair in read_pairs(out)] == [p.trial_id for p in selection.pairs]
     assert len(selection.pairs) == 3 * 2
     assert_complete_record(out, inputs)
@@ -86,7 +85,7 @@ def test_pairs_of_question_and_statement_are_reported(tmp_path: Path) -> None:
     table, out = random_table(), tmp_path / "pairs.csv"
     sentences = [replace(s, end="?.."[n % 3]) for n, s in enumerate(table.sentences or ())]
     replace(table, sentences=tuple(sentences)).write(tmp_path / "s.csv")
-    settings = PairSettings(per_pair=3, same_length=True, agreeing=True)
+    settings = NaturalRules(per_pair=3, same_length=True, agreeing=True)
     messages: list[str] = []
     select = SelectPairs(scores=tmp_path / "s.csv", out=out, settings=settings)
     select.run(forwarding(SILENT, say=messages.append))
@@ -102,14 +101,13 @@ def test_triplet_selection_and_its_record(
     candidates, out = tmp_path / "t.csv", tmp_path / "chosen.csv"
     write_table(candidates, columns_of(Triplet, some_triplets(4)))
     inputs = file_names(tmp_path)
-    settings = SelectionSettings(per_pair=2, quantiles=1)
+    settings = TripletRules(per_pair=2, quantiles=1)
     selection = SelectTriplets(triplets=candidates, out=out, settings=settings).run()
     assert len(read_triplets(out)) == len(selection.triplets) > 0
     assert_complete_record(out, inputs)
     assert capsys.readouterr() == ("", "")
-    cap = SelectionSettings(uncapped=candidates)
     with pytest.raises(InputError, match="`uncapped` needs `word_cap`"):
-        SelectTriplets(triplets=candidates, out=out, settings=cap).run()
+        SelectTriplets(triplets=candidates, out=out, uncapped=candidates).run()
 
 
 @pytest.mark.parametrize(
@@ -124,7 +122,7 @@ def test_warning_quotes_figures_of_the_objective_only(
 ) -> None:
     """Witness: the table in docs/design.md, which has figures for `controversiality` only."""
     write_table(tmp_path / "t.csv", columns_of(Triplet, some_triplets(2)))
-    settings = SelectionSettings(per_pair=1, quantiles=1, objective=objective)
+    settings = TripletRules(per_pair=1, quantiles=1, objective=objective)
     SelectTriplets(triplets=tmp_path / "t.csv", out=tmp_path / "o.csv", settings=settings).run()
     (warning,) = record_of(tmp_path / "o.csv")["warnings"]
     assert expected in warning
@@ -191,7 +189,7 @@ def test_rejection_changes_only_trials_of_the_item(tmp_path: Path) -> None:
     random_table(160).write(natural)
     write_table(triplets, columns_of(Triplet, some_triplets(8, MODELS[:2])))
     selected, trials = tmp_path / "chosen.csv", tmp_path / "trials.csv"
-    selection_settings = SelectionSettings(per_pair=4, quantiles=0)
+    selection_settings = TripletRules(per_pair=4, quantiles=0)
     design_options: dict[str, Any] = {
         "groups": 4,
         "random_per_group": 2,
@@ -199,7 +197,7 @@ def test_rejection_changes_only_trials_of_the_item(tmp_path: Path) -> None:
         "twins": True,
     }
     steps: tuple[Any, ...] = (
-        SelectPairs(scores=scores, out=pairs, settings=PairSettings(per_pair=4)),
+        SelectPairs(scores=scores, out=pairs, settings=NaturalRules(per_pair=4)),
         SelectTriplets(triplets=triplets, out=selected, settings=selection_settings),
         MakeDesign(
             out=trials, pairs=pairs, triplets=selected, sentences=natural, **design_options, seed=1

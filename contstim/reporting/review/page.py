@@ -216,7 +216,7 @@ def _labels(stimulus: Stimulus, columns: Mapping[str, Sequence[float]]) -> list[
     """Return for each sentence: its kind, and the name of the model that rejects it or "".
 
     No model is named if both models prefer the same sentence of a natural pair
-    (`PairSettings.agreeing`). For trials of natural or minimal pairs, models are only named if the
+    (`NaturalRules.agreeing`). For trials of natural or minimal pairs, models are only named if the
     scores show that they prefer different sentences.
     """
     kinds, disagree = ["natural", "natural"], True
