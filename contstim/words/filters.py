@@ -13,6 +13,7 @@ from operator import eq
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
+from contstim.wording import quantity
 from contstim.words import clauses
 from contstim.words.sentence import Sentence, all_but_one, repeats
 
@@ -141,7 +142,7 @@ def whole_statement(table: TagTable) -> SentenceRule:
         is_part = is_clause and clauses.n_main_verbs(words, tags) < 2
         return is_part or clauses.has_order_of_question(words, tags)
 
-    return SentenceRule("it begins as questions or parts of sentences do", rejects)
+    return SentenceRule("it begins like a question or a part of a sentence", rejects)
 
 
 def _tag_modal(table: TagTable, sentence: Sentence) -> tuple[str, ...]:
@@ -174,7 +175,7 @@ def few_names(names: frozenset[str], max_names: int) -> SentenceRule:
     if max_names < 0:
         raise InputError(f"`names` must be at least 0, got {max_names}.")
     return SentenceRule(
-        f"it holds more than {max_names} names" if max_names else "it holds a name",
+        f"it has more than {quantity(max_names, 'name')}" if max_names else "it has a name",
         lambda sentence: sum(word in names for word in sentence.words) > max_names,
         looser=lambda: {f"`names` {max_names + 1}": few_names(names, max_names + 1)},
     )
@@ -210,21 +211,21 @@ def whole_sentence_rules(
     return [
         SentenceRule("it does not start with a capital letter", _starts_small),
         SentenceRule(
-            "its last word asks for another one",  # such as `the` or `of`
+            "its last word cannot end a sentence",  # such as `the` or `of`
             lambda sentence: sentence.words[-1].lower() in rules.unfinished,
         ),
         SentenceRule(
-            "a word stands twice in a row",
+            "a word occurs twice in a row",
             lambda sentence: any(starmap(eq, pairwise(sentence.bare.lower().split()))),
         ),
-        SentenceRule("a quotation mark or bracket has no partner", _lacks_partner),
+        SentenceRule("a quotation mark or bracket is not closed", _lacks_partner),
         SentenceRule(
-            "it holds something that is not a word, or a word to leave out",
+            "it contains a blocked word, or a string that is not a word",
             lambda sentence: any(rules.misspelled(w) or rules.unwanted(w) for w in sentence.words),
             "a shorter list `blocked`, if a blocked word is the cause",
         ),
         SentenceRule(
-            "a word that is not a name is capitalised inside it",  # as in headings
+            "a word inside it is capitalised but not a name",  # as in headings
             lambda sentence: any(
                 rules.is_capitalised(word) and word not in names for word in sentence.words[1:]
             ),

@@ -60,20 +60,20 @@ capitals.
 class Reason(StrEnum):
     """Reason why a word is left out of a vocabulary."""
 
-    SIGN = "a sign of language models"
-    DIGIT = "holds a digit"
-    CHARACTER = "holds a character that is not a letter"
+    SIGN = "a special token of a language model"
+    DIGIT = "contains a digit"
+    CHARACTER = "contains a character that is not a letter"
     SCRIPTS = "mixes scripts"
     ADDRESS = "part of an address"
     SINGLE_LETTER = "a single letter"
     ABBREVIATION = "an abbreviation"
     CAPITALS = "capitals inside the word"
     MISPLACED_CAPITAL = "capitalised inside a sentence, and not a name"
-    SMALL_AT_THE_START = "small at the start of a sentence"
+    SMALL_AT_THE_START = "in lower case at the start of a sentence"
     NAME = "a name"
     BLOCKED = "on the block list"
     EXCLUDED = "excluded by the user"
-    FREQUENCY = "outside the band of frequency"
+    FREQUENCY = "outside the range of frequencies"
     RARE = "occurs too rarely"
 
 
