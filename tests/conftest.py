@@ -23,8 +23,8 @@ pytest.register_assert_rewrite("contstim.testing.contract")
 register_profiles()
 STYLE_OF_READERS = dict(canvas._STYLE)
 """Default style of figures, which `quick_figures` changes."""
-FROZEN = [0]
-"""Number of modules when `freeze_what_lasts` was last called."""
+N_MODULES = [0]
+"""Number of modules at the last call of `freeze_objects`."""
 
 
 def pytest_collection() -> None:
@@ -43,7 +43,7 @@ def pytest_runtest_teardown() -> None:
         pyplot.close("all")
 
 
-def freeze_what_lasts() -> None:
+def freeze_objects() -> None:
     """Exclude all existing objects from garbage collection, to save time.
 
     Libraries, tests and the grammar of the embedded English are millions of objects, which the
@@ -51,14 +51,14 @@ def freeze_what_lasts() -> None:
     """
     gc.collect()
     gc.freeze()
-    FROZEN[0] = len(sys.modules)
+    N_MODULES[0] = len(sys.modules)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def frozen() -> None:
+def frozen_libraries() -> None:
     """Exclude libraries that the previous test file has imported."""
-    if len(sys.modules) > FROZEN[0]:
-        freeze_what_lasts()
+    if len(sys.modules) > N_MODULES[0]:
+        freeze_objects()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -78,7 +78,7 @@ def quick_figures() -> Iterator[None]:
 def english() -> list[Sentence]:
     """3,000 sentences of the embedded English."""
     sentences = generate(3_000, seed=7)
-    freeze_what_lasts()
+    freeze_objects()
     return sentences
 
 
@@ -112,7 +112,7 @@ def trigram(trained: Path) -> NgramModel:
 @pytest.fixture(scope="session")
 def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """A function that builds a tiny checkpoint, named in `tests.models.tiny.BUILDERS`."""
-    from tests.models import tiny  # imports torch
+    from tests.models import tiny  # imports torch, which is slow
 
     root = tmp_path_factory.mktemp("checkpoints")
     folders: dict[str, Path] = {}

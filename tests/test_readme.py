@@ -56,7 +56,7 @@ def run_in_shell(commands: str, folder: Path) -> subprocess.CompletedProcess[str
 
 
 def run_commands(commands: str, folder: Path) -> str:
-    """Run commands of contstim in this process and return what they print."""
+    """Run commands of contstim in this process and return their output."""
     printed = ""
     for line in commands.splitlines():
         if words := shlex.split(line, comments=True):
