@@ -84,8 +84,8 @@ class Conditionals:
         first = model.continuation_log_probs([Continuation(Sentence((w,)), 0) for w in words])
         second = model.continuation_log_probs([Continuation(pair, 1) for pair in pairs])
         with_end = model.log_probs(pairs)
-        before = model.continuation_log_probs([Continuation(pair, 0) for pair in pairs])
-        end = (with_end - before).reshape(n, n)
+        without_end = model.continuation_log_probs([Continuation(pair, 0) for pair in pairs])
+        end = (with_end - without_end).reshape(n, n)
         later = np.empty((n, n, n))
         for row, pair in enumerate(pairs):
             u, v = divmod(row, n)
@@ -93,9 +93,9 @@ class Conditionals:
                 later[u] = later[0]
                 continue
             # log p(w | u v) = log p(u v w </s>) - log p(u v) - log p(</s> | v w)
-            three = Sentence(pair.words + words[:1])
-            scores = model.replacement_log_probs(three, 2, words)
-            later[u, v] = scores - before[row] - end[v]
+            three_words = Sentence(pair.words + words[:1])
+            scores = model.replacement_log_probs(three_words, 2, words)
+            later[u, v] = scores - without_end[row] - end[v]
         return cls(first, second.reshape(n, n), later, end)
 
 
@@ -118,8 +118,8 @@ class BestSentence:
         # Mask of word pairs that may not occur together: equal in lower case and not repeatable
         lowered = np.array([word.lower() for word in self.words])
         may_repeat = np.array([word in vocabulary.repeatable for word in lowered.tolist()])
-        same = lowered[:, None] == lowered[None, :]
-        self.clash: BoolArray = same & ~may_repeat[:, None]
+        equal_words = lowered[:, None] == lowered[None, :]
+        self.clash: BoolArray = equal_words & ~may_repeat[:, None]
         self._to_come, self._start = cache(self._tables), cache(self._first_two)
 
     def _tables(self, price: float | None) -> tuple[FloatArray, ...]:
@@ -197,8 +197,8 @@ class BestSentence:
         of prefixes of a length (beam search); None for all.
         """
         _, bounds = self.bound(floor, length)
-        near = np.argsort(-bounds)[:5]
-        prices = [float(PRICES[i]) for i in sorted(near)]
+        best_prices = np.argsort(-bounds)[:5]
+        prices = [float(PRICES[i]) for i in sorted(best_prices)]
         to_come = {price: self._to_come(price) for price in (*prices, None)}
         a, b = self.accept, self.reject
         # Prefixes of two words: indices of words, and log-probabilities under both models
@@ -215,14 +215,14 @@ class BestSentence:
                 lowest = np.maximum(lowest, relaxed)
             keep = accepted - to_come[None][n_left][last] >= floor
             keep &= lowest < limit - _ROUNDING
-            kept = np.flatnonzero(keep)
-            if width is not None and len(kept) > width:
-                kept = kept[np.argpartition(lowest[kept], width)[:width]]
-            prefix, accepted, rejected = prefix[kept], accepted[kept], rejected[kept]
-            n_nodes += len(kept)
+            rows = np.flatnonzero(keep)
+            if width is not None and len(rows) > width:
+                rows = rows[np.argpartition(lowest[rows], width)[:width]]
+            prefix, accepted, rejected = prefix[rows], accepted[rows], rejected[rows]
+            n_nodes += len(rows)
             if n_nodes > most_nodes:
                 return Best(None, np.inf, proven=False, nodes=n_nodes)
-            if not len(kept) or n_left == 0:
+            if not len(rows) or n_left == 0:
                 break
             # Extend by every allowed word, a part of the prefixes at a time
             parts = []
@@ -230,18 +230,20 @@ class BestSentence:
                 np.arange(len(prefix)), len(prefix) * len(self.words) // _CHILDREN_AT_ONCE + 1
             ):
                 u, v = prefix[part, -2], prefix[part, -1]
-                more = accepted[part, None] + a.later[u, v]  # (n_part, n_words)
-                less = rejected[part, None] + b.later[u, v]
-                may = np.broadcast_to(self.is_inner, more.shape).copy()
+                accept_sums = accepted[part, None] + a.later[u, v]  # (n_part, n_words)
+                reject_sums = rejected[part, None] + b.later[u, v]
+                may = np.broadcast_to(self.is_inner, accept_sums.shape).copy()
                 for column in range(prefix.shape[1]):
                     may &= ~self.clash[prefix[part, column]]
-                may &= more - to_come[None][n_left - 1][v] >= floor
+                may &= accept_sums - to_come[None][n_left - 1][v] >= floor
                 for price in prices if np.isfinite(limit) else ():
-                    relaxed = less - price * (more - floor) + to_come[price][n_left - 1][v]
+                    relaxed = (
+                        reject_sums - price * (accept_sums - floor) + to_come[price][n_left - 1][v]
+                    )
                     may &= relaxed < limit - _ROUNDING
                 row, word = np.nonzero(may)
                 children = np.concatenate([prefix[part][row], word[:, None]], axis=1)
-                parts.append((children, more[row, word], less[row, word]))
+                parts.append((children, accept_sums[row, word], reject_sums[row, word]))
             prefix = np.concatenate([p for p, _, _ in parts])
             accepted = np.concatenate([p for _, p, _ in parts])
             rejected = np.concatenate([p for _, _, p in parts])

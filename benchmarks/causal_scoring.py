@@ -60,7 +60,7 @@ def natural_words(n_words: int) -> list[str]:
     return [word for word, _ in counts.most_common(3 * n_words)][::3]
 
 
-def seconds(task: Callable[[], object], repeats: int) -> float:
+def shortest_time(task: Callable[[], object], repeats: int) -> float:
     """Return the shortest time of several runs."""
     clock = perf_counter if torch.cuda.is_available() else process_time
     times = []
@@ -83,22 +83,22 @@ def plain_batches(checkpoint: Checkpoint, sentences: list[Sentence]) -> Callable
 def compare(checkpoint: Checkpoint, rule: str, kind: str, words: list[str], repeats: int) -> None:
     model = CausalModel(checkpoint, rule=rule)
     sentences = [SENTENCE.replace(POSITION, word) for word in words]
-    gap = np.abs(
+    differences = np.abs(
         model.replacement_log_probs(SENTENCE, POSITION, words) - model.log_probs(sentences)
     )
-    plain = seconds(plain_batches(checkpoint, sentences), repeats)
-    whole = seconds(lambda: model.log_probs(sentences), repeats)
-    shared = seconds(lambda: model.replacement_log_probs(SENTENCE, POSITION, words), repeats)
-    cutting = seconds(lambda: model.token_counts(sentences), repeats)
-    bounds = seconds(lambda: model.replacements(SENTENCE, POSITION, words), repeats)
+    plain = shortest_time(plain_batches(checkpoint, sentences), repeats)
+    single = shortest_time(lambda: model.log_probs(sentences), repeats)
+    shared = shortest_time(lambda: model.replacement_log_probs(SENTENCE, POSITION, words), repeats)
+    tokenization = shortest_time(lambda: model.token_counts(sentences), repeats)
+    bounds = shortest_time(lambda: model.replacements(SENTENCE, POSITION, words), repeats)
     tokens = model.token_counts(sentences).mean()
     print(f"{rule}, {len(words):,} words, {kind}, {tokens:.2f} tokens a sentence")
     print(f"  whole sentences, plain batches     {plain:7.2f} s  ratio {plain / shared:.2f}")
-    print(f"  whole sentences, log_probs         {whole:7.2f} s  ratio {whole / shared:.2f}")
+    print(f"  whole sentences, log_probs         {single:7.2f} s  ratio {single / shared:.2f}")
     print(f"  replacement_log_probs              {shared:7.2f} s")
-    print(f"    of which tokenization            {cutting:7.2f} s")
+    print(f"    of which tokenization            {tokenization:7.2f} s")
     print(f"  upper bounds, words tokenized      {bounds:7.3f} s")
-    print(f"  largest difference of scores       {gap.max():7.1e} nats")
+    print(f"  largest difference of scores       {differences.max():7.1e} nats")
 
 
 def compare_batches(checkpoint: Checkpoint, words: list[str], repeats: int) -> None:
@@ -106,14 +106,14 @@ def compare_batches(checkpoint: Checkpoint, words: list[str], repeats: int) -> N
     rng, n = np.random.default_rng(0), len(SENTENCE)
     sentences = []
     for _ in range(36 * 4):
-        one, other = rng.choice(n, 2, replace=False).tolist()
-        new = rng.choice(words, 2).tolist()
-        sentences.append(SENTENCE.replace(one, new[0]).replace(other, new[1]))
+        first, second = rng.choice(n, 2, replace=False).tolist()
+        new_words = rng.choice(words, 2).tolist()
+        sentences.append(SENTENCE.replace(first, new_words[0]).replace(second, new_words[1]))
     batches = [sentences[start : start + 36] for start in range(0, len(sentences), 36)]
     model = CausalModel(checkpoint)
     tasks = [plain_batches(checkpoint, batch) for batch in batches]
-    plain = seconds(lambda: [task() for task in tasks], repeats)
-    shared = seconds(lambda: [model.log_probs(batch) for batch in batches], repeats)
+    plain = shortest_time(lambda: [task() for task in tasks], repeats)
+    shared = shortest_time(lambda: [model.log_probs(batch) for batch in batches], repeats)
     print("144 sentences with two new words, in batches of 36")
     print(f"  plain batches                      {plain:7.2f} s  ratio {plain / shared:.2f}")
     print(f"  log_probs, trees of tokens         {shared:7.2f} s")

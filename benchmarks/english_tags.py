@@ -112,12 +112,14 @@ def count_text(
     noun = lru_cache(None)(lambda word, tag: noun_kind(form(word.lower(), tag), senses))
     for line in lines:
         parts = [OF_TWO.split(word) for word in line.split()]
-        own = iter(tag for _, _, tag in tagger.tag_sent([part for word in parts for part in word]))
-        tagged = [("".join(word), "+".join(next(own) for _ in word)) for word in parts]
+        tag_iterator = iter(
+            tag for _, _, tag in tagger.tag_sent([part for word in parts for part in word])
+        )
+        tagged = [("".join(word), "+".join(next(tag_iterator) for _ in word)) for word in parts]
         for word, tag in tagged:
             # The tagger reads the numeral I, as in "World War I", as a name
-            named = tag.startswith(NAME) and word != "I"
-            tags[word if named else word.lower()][tag] += 1
+            is_name = tag.startswith(NAME) and word != "I"
+            tags[word if is_name else word.lower()][tag] += 1
         row = [tag for _, tag in tagged]
         pairs.update(pairwise([START, *row, END]))
         for index, use in verb_uses([word for word, _ in tagged], row, noun).items():
@@ -126,7 +128,7 @@ def count_text(
     return tags, pairs, uses
 
 
-def further_words() -> set[str]:
+def read_further_words() -> set[str]:
     """Return the lower-case words of LemmInflect's list."""
     path = files("lemminflect") / "resources" / "lemma_lu.csv.gz"
     with gzip.open(str(path), "rt", encoding="utf-8") as file:
@@ -140,12 +142,12 @@ def lemma(word: str, tag: str) -> str:
     kinds = [kind for start, kind in CLASSES.items() if tag.startswith(start) and tag != NAME]
     if not kinds:
         return "" if first == word else first
-    found = import_module("lemminflect").getAllLemmas(first, upos=kinds[0])
-    every = found.get(kinds[0]) or (first,)
-    return "" if every[0] == word else str(every[0])
+    lemmas_by_class = import_module("lemminflect").getAllLemmas(first, upos=kinds[0])
+    lemmas = lemmas_by_class.get(kinds[0]) or (first,)
+    return "" if lemmas[0] == word else str(lemmas[0])
 
 
-def wordnet(folder: Path) -> Senses:
+def read_wordnet(folder: Path) -> Senses:
     """Read the kinds and the frequency of each sense of each noun and verb."""
     counts: dict[tuple[str, str, str], int] = {}
     for line in (folder / "index.sense").read_text(encoding="latin-1").splitlines():
@@ -161,11 +163,11 @@ def wordnet(folder: Path) -> Senses:
                 kinds[fields[0]] = _synset(fields, pos)
         for line in (folder / f"index.{pos}").read_text(encoding="latin-1").splitlines():
             if line[0] != " ":
-                lemma, _, n, *rest = line.split()
+                lemma, _, n, *columns = line.split()
                 # Senses are sorted by frequency. 0.5 / rank ranks those with a count of 0
                 senses[pos.upper(), lemma] = [
                     (kinds[offset][lemma], counts[number, lemma, offset] + 0.5 / rank)
-                    for rank, offset in enumerate(rest[-int(n) :], start=1)
+                    for rank, offset in enumerate(columns[-int(n) :], start=1)
                 ]
     return senses
 
@@ -180,16 +182,16 @@ def _synset(fields: list[str], pos: str) -> dict[str, set[str]]:
     frames = fields[4 + 2 * n_words + 1 + 4 * int(fields[4 + 2 * n_words]) :]
     kinds: dict[str, set[str]] = {word: set() for word in words}
     # A frame is a plus sign, its number, and the number of its word (0 for all words)
-    for frame, which in zip(frames[2::3], frames[3::3], strict=True):
-        chosen = words if which == "00" else [words[int(which, 16) - 1]]
-        for word in chosen:
+    for frame, word_number in zip(frames[2::3], frames[3::3], strict=True):
+        frame_words = words if word_number == "00" else [words[int(word_number, 16) - 1]]
+        for word in frame_words:
             kinds[word] |= {kind for kind, numbers in VERBS.items() if int(frame) in numbers}
     return kinds
 
 
 def noun_kind(name: str, senses: Senses) -> str:
     """Return a noun's most frequent kind; empty if its senses without a kind are as frequent."""
-    row = listed(name, "NN")
+    row = row_of_others(name, "NN")
     if row:
         return f"time-{row}"
     share = _shares(senses.get(("NOUN", name), []), NOUNS.values())
@@ -203,8 +205,8 @@ def verb_kinds(name: str, senses: Senses, uses: dict[str, Counter[str]]) -> list
     if n < USED:
         share = _shares(senses.get(("VERB", name), []), VERBS)
         return sorted((kind for kind in share if share[kind] >= OFTEN), key=lambda k: -share[k])
-    active, every = n - counts["passive"], uses[""].total() - uses[""]["passive"]
-    least = {use: max(TAKEN, TYPICAL * n / every) * active for use, n in uses[""].items()}
+    active, all_active = n - counts["passive"], uses[""].total() - uses[""]["passive"]
+    least = {use: max(TAKEN, TYPICAL * n / all_active) * active for use, n in uses[""].items()}
     least |= {"passive": PASSIVE * n, "two": inf}
     return [use for use, count in counts.most_common() if count >= least[use]]
 
@@ -218,7 +220,7 @@ def _shares(senses: list[tuple[set[str], float]], kinds: Iterable[str]) -> dict[
     }
 
 
-def listed(word: str, tag: str) -> str:
+def row_of_others(word: str, tag: str) -> str:
     """Return the first word of the row of `OTHERS` that lists a word; empty if there is none."""
     rows = [row.split() for start, *rows in OTHERS if tag.startswith(start) for row in rows]
     return next((row[0] for row in rows if word in row), "")
@@ -226,12 +228,12 @@ def listed(word: str, tag: str) -> str:
 
 def kinds_of(word: TaggedWord, senses: Senses, uses: dict[str, Counter[str]]) -> str:
     """Return the kinds of a word with a tag, the main kind first."""
-    small, name = word.word.lower(), (word.lemma or word.word).lower()
+    lowered, name = word.word.lower(), (word.lemma or word.word).lower()
     if word.tag.startswith("N"):
         return noun_kind(name, senses)
     if word.tag.startswith("VV"):
         return " ".join(verb_kinds(name, senses, uses))
-    return listed(small, word.tag)
+    return row_of_others(lowered, word.tag)
 
 
 def main() -> None:
@@ -244,7 +246,7 @@ def main() -> None:
         print("skipped: HanTa, lemminflect and the text are needed (set CONTSTIM_DATA)")
         return
     tagger: Any = import_module("HanTa.HanoverTagger").HanoverTagger("morphmodel_en.pgz")
-    senses = wordnet(options.wordnet) if options.wordnet else {}
+    senses = read_wordnet(options.wordnet) if options.wordnet else {}
     with OPENSTAX.open(encoding="utf-8") as lines:
         tags, pairs, uses = count_text(
             tagger, islice(lines, 500 if options.quick else None), senses
@@ -256,12 +258,14 @@ def main() -> None:
         for tag, count in counts.items()
     ]
     n_words = len({row[0] for row in rows})
-    for word in sorted(further_words() - {row[0].lower() for row in rows}):
-        known = dict(tagger.tag_word(word))
-        if known and max(known.values()) > KNOWN:
-            total = sum(map(exp, known.values()))
-            rounded = {tag: round(OCCURRENCES * exp(p) / total) for tag, p in known.items()}
-            rows += [(word, tag, count) for tag, count in rounded.items() if count]
+    for word in sorted(read_further_words() - {row[0].lower() for row in rows}):
+        log_probs = dict(tagger.tag_word(word))
+        if log_probs and max(log_probs.values()) > KNOWN:
+            total = sum(map(exp, log_probs.values()))
+            counts_of_word = {
+                tag: round(OCCURRENCES * exp(p) / total) for tag, p in log_probs.items()
+            }
+            rows += [(word, tag, count) for tag, count in counts_of_word.items() if count]
     print(f"{n_words:,} words of the text, {len({row[0] for row in rows}):,} in all")
     words = [TaggedWord(*row, lemma(*row[:2])) for row in sorted(rows)]
     words = [replace(word, kinds=kinds_of(word, senses, uses)) for word in words]

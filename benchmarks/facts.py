@@ -31,7 +31,7 @@ from time import process_time
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from observations import differences, files_of, masked_json, masked_lines, options, signatures
+from observations import differences, files_of, mask_json, mask_lines, options, signatures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,22 +53,22 @@ def main() -> None:
     parser.add_argument("--root", type=Path, default=Path(__file__).parents[1])
     parser.add_argument("--quick", action="store_true", help="a few of each: a smoke run")
     parser.add_argument("--compare", type=Path, nargs=2, metavar=("OLD", "NEW"))
-    given = parser.parse_args()
-    if given.compare:
-        old, new = (json.loads(path.read_text(encoding="utf-8")) for path in given.compare)
-        found = list(differences(old, new))
-        print("\n".join(found) or "No difference.")
-        sys.exit(bool(found))
-    root = given.root.resolve()
+    arguments = parser.parse_args()
+    if arguments.compare:
+        old, new = (json.loads(path.read_text(encoding="utf-8")) for path in arguments.compare)
+        lines = list(differences(old, new))
+        print("\n".join(lines) or "No difference.")
+        sys.exit(bool(lines))
+    root = arguments.root.resolve()
     sys.path.insert(0, str(root))
     import contstim
 
     if Path(contstim.__file__).parents[1] != root:
         raise SystemExit(f"contstim comes from {contstim.__file__}, not from {root}")
     os.environ |= {"SOURCE_DATE_EPOCH": "1700000000", "COLUMNS": "300"}
-    out = given.out and given.out.resolve()
+    out = arguments.out and arguments.out.resolve()
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        facts = all_facts(Path(folder).resolve(), quick=given.quick)
+        facts = all_facts(Path(folder).resolve(), quick=arguments.quick)
     text = json.dumps(facts, indent=1, ensure_ascii=False, default=str)
     if out:
         out.write_text(text + "\n", encoding="utf-8")
@@ -84,9 +84,9 @@ def all_facts(folder: Path, *, quick: bool) -> dict[str, Any]:
         "signatures": signatures,
         "options": options,
         "keys": lambda: study_keys(few),
-        "malformed": lambda: malformed(folder / "malformed", few),
+        "malformed": lambda: malformed_files(folder / "malformed", few),
         "searches": lambda: searches(folder / "searches", few),
-        **{f"study {name}": partial(whole_study, folder / name) for name in studies},
+        **{f"study {name}": partial(run_study, folder / name) for name in studies},
         "stale": lambda: stale_stages(people, few),
         "commands": lambda: further_commands(people, few),
     }
@@ -102,24 +102,24 @@ def run(*arguments: str) -> tuple[int | str, str, str]:
     """Run a command in this process; return exit status, standard output and standard error."""
     from contstim.cli import main as program
 
-    printed, said = io.StringIO(), io.StringIO()
+    output, errors = io.StringIO(), io.StringIO()
     status: int | str = 0
-    before = signal.getsignal(signal.SIGINT)
+    old_handler = signal.getsignal(signal.SIGINT)
     with (
         mock.patch.object(sys, "argv", ["contstim", *arguments]),
         warnings.catch_warnings(),
-        redirect_stdout(printed),
-        redirect_stderr(said),
+        redirect_stdout(output),
+        redirect_stderr(errors),
     ):
         try:
             program()
-        except SystemExit as ended:
-            status = ended.code or 0
+        except SystemExit as exit_request:
+            status = exit_request.code or 0
         except Exception as error:  # recorded as a fact
             status = repr(error)
         finally:
-            signal.signal(signal.SIGINT, before)
-    return status, printed.getvalue(), said.getvalue()
+            signal.signal(signal.SIGINT, old_handler)
+    return status, output.getvalue(), errors.getvalue()
 
 
 def problems_of(folder: Path, text: str) -> list[str]:
@@ -128,7 +128,7 @@ def problems_of(folder: Path, text: str) -> list[str]:
 
     folder.mkdir(exist_ok=True)
     (folder / "study.toml").write_text(text, encoding="utf-8")
-    signal.signal(signal.SIGVTALRM, too_long)
+    signal.signal(signal.SIGVTALRM, raise_timeout)
     signal.setitimer(signal.ITIMER_VIRTUAL, 2)
     try:
         contstim.read_study(folder)
@@ -141,7 +141,7 @@ def problems_of(folder: Path, text: str) -> list[str]:
     return []
 
 
-def too_long(*_signal: object) -> None:
+def raise_timeout(*_signal: object) -> None:
     raise TimeoutError
 
 
@@ -151,35 +151,35 @@ def study_keys(at_most: int | None) -> dict[str, Any]:
     The error message about an unknown key lists the keys of its section.
     """
     folder = Path("keys")
-    sections = said_keys(problems_of(folder, f"[{UNKNOWN}]\n"), f"[{UNKNOWN}]")
-    places = {f"[{name}]": f"[{name}]\nKEY" for name in sections if name not in GROUPS}
+    sections = listed_names(problems_of(folder, f"[{UNKNOWN}]\n"), f"[{UNKNOWN}]")
+    texts = {f"[{name}]": f"[{name}]\nKEY" for name in sections if name not in GROUPS}
     for group in GROUPS:
-        names = said_keys(problems_of(folder, f"[{group}.{UNKNOWN}]\n"), f"[{group}.{UNKNOWN}]")
-        places |= {f"[{group}.{name}]": f"[{group}.{name}]\nKEY" for name in names}
+        names = listed_names(problems_of(folder, f"[{group}.{UNKNOWN}]\n"), f"[{group}.{UNKNOWN}]")
+        texts |= {f"[{group}.{name}]": f"[{group}.{name}]\nKEY" for name in names}
     for kind in KINDS:
-        places[f"[models] {kind}"] = f'[models]\n{kind} = {{ train = "{kind}", KEY }}'
-    found: dict[str, Any] = {"sections": sections}
-    for place, text in [*places.items()][:at_most]:
-        told = problems_of(folder, text.replace("KEY", f"{UNKNOWN} = 1"))
+        texts[f"[models] {kind}"] = f'[models]\n{kind} = {{ train = "{kind}", KEY }}'
+    valid: dict[str, Any] = {"sections": sections}
+    for section, text in [*texts.items()][:at_most]:
+        problems = problems_of(folder, text.replace("KEY", f"{UNKNOWN} = 1"))
         usual = problems_of(folder, text.replace(", KEY", "").replace("KEY", ""))
-        found[place] = {key: [] for key in said_keys(told, UNKNOWN) if key != "train"}
-        for key, taken in found[place].items():
+        valid[section] = {key: [] for key in listed_names(problems, UNKNOWN) if key != "train"}
+        for key, values in valid[section].items():
             for value in PROBES:
-                told = problems_of(folder, text.replace("KEY", f"{key} = {json.dumps(value)}"))
-                if not any(place in line for line in {*told} - {*usual}):
-                    taken.append(value)
+                problems = problems_of(folder, text.replace("KEY", f"{key} = {json.dumps(value)}"))
+                if not any(section in line for line in {*problems} - {*usual}):
+                    values.append(value)
         if usual == ENDLESS:
-            found[place] = ENDLESS
-    return found
+            valid[section] = ENDLESS
+    return valid
 
 
-def said_keys(problems: list[str], place: str) -> list[str]:
+def listed_names(problems: list[str], unknown_name: str) -> list[str]:
     """Return the names that the message about an unknown name lists."""
-    lines = [line for line in problems if place in line and "there are " in line]
+    lines = [line for line in problems if unknown_name in line and "there are " in line]
     return sorted(re.findall(r"[\w-]+", lines[0].rpartition("there are ")[2])) if lines else []
 
 
-def malformed(folder: Path, at_most: int | None) -> dict[str, Any]:
+def malformed_files(folder: Path, at_most: int | None) -> dict[str, Any]:
     """Return the lines and keys that are reported for each malformed study file."""
     (folder / "empty").mkdir(parents=True)
     (folder / "more.txt").write_text("They read books.\n" * 200, encoding="utf-8")
@@ -187,15 +187,15 @@ def malformed(folder: Path, at_most: int | None) -> dict[str, Any]:
     header = ",".join([*header.split(), "sentence_3", "decision", "reason"])
     row = "Ann,p1,pair,,,0,bigram,lstm,They sleep.,We read.,,keep,"
     (folder / "review.csv").write_text(f"{header}\n{row}\n", encoding="utf-8")
-    good = CASES["malformed"]["good"]
-    found = {"good": problems_of(folder, good)}
+    valid_text = CASES["malformed"]["good"]
+    reported = {"good": problems_of(folder, valid_text)}
     for name, (old, new) in [*CASES["malformed"]["replaced"].items()][:at_most]:
-        if good.count(old) != 1:
+        if valid_text.count(old) != 1:
             raise AssertionError(name)
-        told = problems_of(folder, good.replace(old, new))
-        where = re.compile(r"line \d+(?:, \[[^\]]*\](?: [^:\n]*)?(?=:))?")
-        found[name] = where.findall("\n".join(told)) or told
-    return found
+        problems = problems_of(folder, valid_text.replace(old, new))
+        location = re.compile(r"line \d+(?:, \[[^\]]*\](?: [^:\n]*)?(?=:))?")
+        reported[name] = location.findall("\n".join(problems)) or problems
+    return reported
 
 
 def searches(folder: Path, at_most: int | None) -> dict[str, Any]:
@@ -213,34 +213,36 @@ def searches(folder: Path, at_most: int | None) -> dict[str, Any]:
             tiny.build(name, Path())
         words = contstim.Vocabulary.from_sentences(text, min_count=12)
         words.save(Path("words.txt"))
-        known = [s for s in contstim.generate(2000, seed=11, words=7) if not words.missing_words(s)]
-        natural = [s.text for s in known if s.words[0] != "There"]
+        candidates = [
+            s for s in contstim.generate(2000, seed=11, words=7) if not words.missing_words(s)
+        ]
+        natural = [s.text for s in candidates if s.words[0] != "There"]
         grams = ("kenlm:2.arpa", "kenlm:3.arpa")
         cases = [
-            (*pair, name, more)
+            (*pair, name, extra_options)
             for pair in permutations(grams)
-            for name, more in CASES["searches"].items()
+            for name, extra_options in CASES["searches"].items()
         ]
         cases += [
             (*pair, "tiny", "--restarts 1 --max-changes 2")
             for network in ("hf:gpt2", "hf:bert@pll-word-l2r", "hf:bert@chain")
             for pair in permutations((network, grams[0]))
         ]
-        found: dict[str, Any] = {}
+        records: dict[str, Any] = {}
         for recipe in contstim.RECIPES:
-            found[recipe] = {}
+            records[recipe] = {}
             for sentence, case in zip(natural, cases[:at_most], strict=False):
-                accept, reject, name, more = case
+                accept, reject, name, extra_options = case
                 models = ("--accept", accept, "--reject", reject, "--recipe", recipe)
-                where = ("--sentence", sentence, "--vocabulary", "words.txt", "--json", "--quiet")
-                how = ("--frame", "none", *shlex.split(more))
-                status, printed, said = run("synthesize", *models, *where, *how)
-                result = json.loads(printed) if printed.startswith("{") else said
-                found[recipe][f"{accept} {reject} {name}"] = [status, masked_json(result, folder)]
-    return found
+                inputs = ("--sentence", sentence, "--vocabulary", "words.txt", "--json", "--quiet")
+                settings = ("--frame", "none", *shlex.split(extra_options))
+                status, output, errors = run("synthesize", *models, *inputs, *settings)
+                result = json.loads(output) if output.startswith("{") else errors
+                records[recipe][f"{accept} {reject} {name}"] = [status, mask_json(result, folder)]
+    return records
 
 
-def whole_study(folder: Path) -> dict[str, Any]:
+def run_study(folder: Path) -> dict[str, Any]:
     """Run a study; return its status, its output and its files."""
     from tests.models import tiny
 
@@ -249,35 +251,35 @@ def whole_study(folder: Path) -> dict[str, Any]:
     with chdir(folder):
         for name in ("gpt2", "bert") if folder.name == "checkpoints" else ():
             tiny.build(name, Path())
-        status, printed, said = run("run")
-    return {"status": status, "told": masked_lines(printed + said, folder), **files_of(folder)}
+        status, output, errors = run("run")
+    return {"status": status, "told": mask_lines(output + errors, folder), **files_of(folder)}
 
 
 def stale_stages(folder: Path, at_most: int | None) -> dict[str, Any]:
     """Return the stages that are no longer done after a key of a study has been changed."""
-    path, found = folder / "study.toml", {}
+    path, stale_by_edit = folder / "study.toml", {}
     text = CASES["studies"][folder.name]
     for name, (old, new) in [*CASES["edits"].items()][:at_most]:
         if text.count(old) != 1:
             raise AssertionError(name)
         path.write_text(text.replace(old, new), encoding="utf-8")
-        status, printed, said = run("status", str(path))
-        cells = [re.split(r"\s*│\s*", line)[1:3] for line in printed.splitlines() if "│" in line]
+        status, output, errors = run("status", str(path))
+        cells = [re.split(r"\s*│\s*", line)[1:3] for line in output.splitlines() if "│" in line]
         states = {cell[0]: cell[1] for cell in cells if cell[0] and cell[1] != "done"}
-        found[name] = states if status == 0 else masked_lines(said, folder)
+        stale_by_edit[name] = states if status == 0 else mask_lines(errors, folder)
     path.write_text(text, encoding="utf-8")
-    return found
+    return stale_by_edit
 
 
 def further_commands(folder: Path, at_most: int | None) -> dict[str, Any]:
     """Run commands on the results of a study; return status, output, and files."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     (folder / "extra").mkdir()
     with chdir(folder):
         for name, command in [*CASES["commands"].items()][:at_most]:
-            status, printed, said = run(*shlex.split(command))
-            found[name] = {"status": status, "told": masked_lines(printed + said, folder)}
-    return {**found, "files": files_of(folder / "extra")}
+            status, output, errors = run(*shlex.split(command))
+            results[name] = {"status": status, "told": mask_lines(output + errors, folder)}
+    return {**results, "files": files_of(folder / "extra")}
 
 
 if __name__ == "__main__":

@@ -86,17 +86,17 @@ def prepare(folder: Path) -> tuple[LanguageModel, LanguageModel, Vocabulary, lis
     """Train two models, and return them with their vocabulary and natural sentences."""
     text = list(read_sentences(OPENSTAX))
     random.Random(0).shuffle(text)
-    rest, training = text[: len(text) // 4], text[len(text) // 4 :]
+    natural_text, training = text[: len(text) // 4], text[len(text) // 4 :]
     for number in (0, 1):
         train_ngram(training[number::2], 4, folder / f"{number}.arpa")
     first, second = (load_model(f"half{n}=kenlm:{folder}/{n}.arpa") for n in (0, 1))
     vocabulary = Vocabulary.from_sentences(training, min_count=MIN_COUNT)
     for model in (first, second):
         vocabulary = vocabulary.restrict(model.knows)[0]
-    return first, second, vocabulary, [*SentenceSettings().find(rest, vocabulary).sentences]
+    return first, second, vocabulary, [*SentenceSettings().find(natural_text, vocabulary).sentences]
 
 
-def rules(natural: Sentence, vocabulary: Vocabulary) -> tuple[Constraint, ...]:
+def default_constraints(natural: Sentence, vocabulary: Vocabulary) -> tuple[Constraint, ...]:
     """Return the default constraints on new words."""
     settings = SearchSettings(enough=ENOUGH).constraints(natural, every_fix=False)
     return tuple(rule for rule in (*settings, capitals(vocabulary)) if rule is not None)
@@ -113,17 +113,23 @@ def compare(
     fewest, favourite = [], []
     for natural, (accept, reject) in product(naturals, (pair, pair[::-1])):
         candidates = Candidates(
-            vocabulary, natural, (no_repeats(vocabulary.repeatable), *rules(natural, vocabulary))
+            vocabulary,
+            natural,
+            (no_repeats(vocabulary.repeatable), *default_constraints(natural, vocabulary)),
         )
         rng = random.Random(natural.text)
-        words = {i: some(candidates.possible[i], n_words, rng) for i in candidates.positions}
+        words = {
+            i: sample_words(candidates.possible[i], n_words, rng) for i in candidates.positions
+        }
         if not any(words.values()):
             continue
-        limit = only_words_at(words)
-        every = list(few_new_words(natural, words, vocabulary))
-        gains = accept.log_probs(every) - accept.log_probs([natural])
-        drops = reject.log_probs([natural]) - reject.log_probs(every)
-        feasible = [s for s, ok in zip(every, (gains >= 0) & (drops >= ENOUGH), strict=True) if ok]
+        limit = listed_words_only(words)
+        sentences = list(few_new_words(natural, words, vocabulary))
+        gains = accept.log_probs(sentences) - accept.log_probs([natural])
+        drops = reject.log_probs([natural]) - reject.log_probs(sentences)
+        feasible = [
+            s for s, ok in zip(sentences, (gains >= 0) & (drops >= ENOUGH), strict=True) if ok
+        ]
         if not feasible:
             continue
         least = min(len(changed_positions(natural, sentence)) for sentence in feasible)
@@ -148,14 +154,14 @@ def compare(
     print(f"  {names}, {len(fewest)} searches: {np.mean(fewest):.2f}, {np.mean(favourite):.2f}")
 
 
-def only_words_at(words: dict[int, list[str]]) -> Constraint:
+def listed_words_only(words: dict[int, list[str]]) -> Constraint:
     """Return the constraint that a position may only have its listed words."""
     return Constraint(
         "some words", lambda _n, _s, i, listed: np.isin(listed, words[i]), lasting=True
     )
 
 
-def some(words: Sequence[str], number: int, rng: random.Random) -> list[str]:
+def sample_words(words: Sequence[str], number: int, rng: random.Random) -> list[str]:
     return rng.sample([*words], min(number, len(words)))
 
 
@@ -164,11 +170,11 @@ def few_new_words(
 ) -> Iterator[Sentence]:
     """Yield all sentences with one or two new words."""
     for n_new in (1, 2):
-        for places in combinations(words, n_new):
-            for chosen in product(*(words[place] for place in places)):
+        for positions in combinations(words, n_new):
+            for new_words in product(*(words[position] for position in positions)):
                 sentence = natural
-                for place, word in zip(places, chosen, strict=True):
-                    sentence = sentence.replace(place, word)
+                for position, word in zip(positions, new_words, strict=True):
+                    sentence = sentence.replace(position, word)
                 if len(changed_positions(natural, sentence)) == n_new and not repeats(
                     sentence.words, vocabulary.repeatable
                 ):
@@ -182,45 +188,46 @@ def measure(
     naturals: Sequence[Sentence],
 ) -> None:
     """Search triplets of a pair, with and without judges, and print the results."""
-    for chosen in (judges, ()) if judges else ((),):
+    for used_judges in (judges, ()) if judges else ((),):
         drops: list[float] = []
-        new: list[Sentence] = []
-        kept: list[float] = []
+        new_sentences: list[Sentence] = []
+        shares: list[float] = []
         rows: Counter[str] = Counter()
-        found, began = 0, perf_counter()
+        n_found, began = 0, perf_counter()
         for natural in naturals:
             triplet, *sides = synthesize_triplet(
                 *pair,
                 natural,
                 vocabulary,
-                constraints=rules(natural, vocabulary),
-                judges=chosen,
+                constraints=default_constraints(natural, vocabulary),
+                judges=used_judges,
                 few_changes=FewChanges(ENOUGH),
             )
             for side in sides:
                 rows.update({name: cost.rows for name, cost in side.costs.items()})
             if triplet.distinct:
-                found += 1
+                n_found += 1
                 for sentence in triplet.sentences[1:]:
-                    new.append(sentence)
-                    kept.append(1 - len(changed_positions(natural, sentence)) / len(natural))
+                    new_sentences.append(sentence)
+                    shares.append(1 - len(changed_positions(natural, sentence)) / len(natural))
                 for judge in judges:
                     scores = judge.log_probs(triplet.sentences)
                     drops += (scores[1:] - scores[0]).tolist()
         seconds = perf_counter() - began
-        by = " & ".join(judge.name for judge in chosen) or "no judge"
-        print(f"{' x '.join(model.name for model in pair)}, {by}: {found} of {len(naturals)}")
-        if found:
+        names = " & ".join(judge.name for judge in used_judges) or "no judge"
+        print(f"{' x '.join(model.name for model in pair)}, {names}: {n_found} of {len(naturals)}")
+        if n_found:
             print(
-                f"  {seconds / found:.1f} s a triplet; words kept {np.mean(kept):.2f}; rows", end=""
+                f"  {seconds / n_found:.1f} s a triplet; words kept {np.mean(shares):.2f}; rows",
+                end="",
             )
-            print("".join(f" {name} {number / found:,.0f}" for name, number in rows.items()))
+            print("".join(f" {name} {number / n_found:,.0f}" for name, number in rows.items()))
             if which("link-parser"):
-                parsed = [complete_parses(sentences) for sentences in (new, naturals)]
+                parsed = [complete_parses(sentences) for sentences in (new_sentences, naturals)]
                 print("  complete parses {:.2f}, of natural sentences {:.2f}".format(*parsed))
         if drops:
-            likely = np.mean(np.array(drops) >= -5)
-            print(f"  change under the judge: median {np.median(drops):+.1f}, >= -5 {likely:.2f}")
+            share = np.mean(np.array(drops) >= -5)
+            print(f"  change under the judge: median {np.median(drops):+.1f}, >= -5 {share:.2f}")
         sys.stdout.flush()
 
 

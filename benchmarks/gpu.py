@@ -94,29 +94,29 @@ def main() -> None:
         print("Tiny networks on the CPU: the code runs, and the numbers say nothing of a GPU.")
     english = generate(600 if tiny else 4_000, seed=0)
     # Eight words as in the published study, or four in a smoke run
-    alike = [sentence for sentence in english if len(sentence.words) == (4 if tiny else 8)]
-    right, speed = True, {}
-    made = [("causal", causal(english, tiny)), ("masked", masked(english, tiny))]
-    precise = {kind: put(checkpoint, device, "float32") for kind, checkpoint in made}
-    coarse = {kind: put(checkpoint, device, "bfloat16") for kind, checkpoint in made}
+    sentences = [sentence for sentence in english if len(sentence.words) == (4 if tiny else 8)]
+    is_exact, speed = True, {}
+    networks = [("causal", causal(english, tiny)), ("masked", masked(english, tiny))]
+    precise = {kind: move_to_device(checkpoint, device, "float32") for kind, checkpoint in networks}
+    coarse = {kind: move_to_device(checkpoint, device, "bfloat16") for kind, checkpoint in networks}
     print("\nlargest difference from float64 on the CPU   share of a score   largest score, nats")
-    for kind, checkpoint in made:
-        witness = put(checkpoint, "cpu", "float64")
-        for precision, there in (("float32", precise[kind]), ("bfloat16", coarse[kind])):
-            right &= compare(kind, precision, models(there), models(witness), english)
+    for kind, checkpoint in networks:
+        witness = move_to_device(checkpoint, "cpu", "float64")
+        for precision, copy in (("float32", precise[kind]), ("bfloat16", coarse[kind])):
+            is_exact &= compare(kind, precision, models(copy), models(witness), english)
         del witness
     print("\nscoring                            sentences/s  device busy  waits/batch  memory GiB")
     for precision, checkpoints in (("float32", precise), ("bfloat16", coarse)):
         for kind, checkpoint in checkpoints.items():
             for name, model in models(checkpoint).items():
-                speed[precision, name] = scoring(
-                    f"{kind} {name}, {precision}", model, alike, seconds
+                speed[precision, name] = time_scoring(
+                    f"{kind} {name}, {precision}", model, sentences, seconds
                 )
     print("\nsize of a batch, causal, bfloat16   sentences/s")
     for tokens in (1024,) if tiny else (4_096, 16_384, 65_536):
         model = models(coarse["causal"])["log-likelihood"]
         model._network._budget.tokens = tokens
-        print(f"{tokens:>11,} tokens {rate(model, alike, seconds / 2):30.1f}")
+        print(f"{tokens:>11,} tokens {sentences_per_second(model, sentences, seconds / 2):30.1f}")
     print("\nsearch                             visits/s  seconds a visit  share of networks")
     slowest = 0.0
     for precision, checkpoints in (("float32", precise), ("bfloat16", coarse)):
@@ -125,25 +125,25 @@ def main() -> None:
             models(checkpoints["masked"])["pll-original"],
         ]
         for accept, reject in (pair, pair[::-1]):
-            each = searching(f"{kind_of(accept)} / {kind_of(reject)}, {precision}", accept, reject,
-                             english, 2 * seconds, tiny=tiny)  # fmt: skip
-            slowest = max(slowest, each)
+            seconds_a_visit = time_search(f"{kind_of(accept)} / {kind_of(reject)}, {precision}",
+                             accept, reject, english, 2 * seconds, tiny=tiny)  # fmt: skip
+            slowest = max(slowest, seconds_a_visit)
     print("\nsearches at a time                 visits/s")
     for precision, checkpoints in (("float32", precise), ("bfloat16", coarse)):
         accept = models(checkpoints["causal"])["log-likelihood"]
         reject = models(checkpoints["masked"])["pll-original"]
         for at_a_time in (1, 2) if tiny else (1, 4, 8):
-            visits = interleaving(accept, reject, english, seconds, at_a_time, tiny=tiny)
+            visits = time_searches(accept, reject, english, seconds, at_a_time, tiny=tiny)
             print(f"{f'{at_a_time}, {precision}':35}{visits:8.2f}", flush=True)
     if not tiny:
         hours = STUDY_VISITS * slowest / 3600
-        scored = STUDY_SENTENCES / min(speed.values()) / 3600
+        scoring = STUDY_SENTENCES / min(speed.values()) / 3600
         print(
             f"\nA study of the published size, at the slowest of these speeds: {hours:,.0f} hours "
-            f"of searches, {scored:,.1f} hours of scoring on one such GPU."
+            f"of searches, {scoring:,.1f} hours of scoring on one such GPU."
         )
     print(f"\n{perf_counter() - start:.0f} seconds in all")
-    if not right:
+    if not is_exact:
         sys.exit("error: scores differ by more than their precision explains")
 
 
@@ -157,7 +157,7 @@ def causal(english: list[Sentence], tiny: bool) -> Checkpoint:
     size = len(tokenizer) if tiny else 50_257
     torch.manual_seed(0)
     network = hf.GPT2LMHeadModel(hf.GPT2Config(vocab_size=size, **ends, **shape))
-    return Checkpoint(uneven(network), tokenizer, "causal", "cpu", "causal")
+    return Checkpoint(enlarge_embeddings(network), tokenizer, "causal", "cpu", "causal")
 
 
 def masked(english: list[Sentence], tiny: bool) -> Checkpoint:
@@ -173,17 +173,19 @@ def masked(english: list[Sentence], tiny: bool) -> Checkpoint:
         intermediate_size=4 * hidden,
         pad_token_id=tokenizer.pad_token_id,
     )
-    return Checkpoint(uneven(hf.BertForMaskedLM(config)), tokenizer, "masked", "cpu", "masked")
+    return Checkpoint(
+        enlarge_embeddings(hf.BertForMaskedLM(config)), tokenizer, "masked", "cpu", "masked"
+    )
 
 
 @torch.no_grad()
-def uneven(network: Any) -> Any:
+def enlarge_embeddings(network: Any) -> Any:
     """Enlarge the embeddings, so that scores of words differ by nats."""
     network.get_input_embeddings().weight.mul_(5)
     return network
 
 
-def put(checkpoint: Checkpoint, device: str, precision: str) -> Checkpoint:
+def move_to_device(checkpoint: Checkpoint, device: str, precision: str) -> Checkpoint:
     network = deepcopy(checkpoint.model).to(device=device, dtype=getattr(torch, precision))
     if device == "cpu" and precision == "float32":
         use_onednn(network)  # as `load_checkpoint` does
@@ -204,30 +206,33 @@ def kind_of(model: LanguageModel) -> str:
 def compare(
     kind: str,
     precision: str,
-    ours: dict[str, Any],
-    theirs: dict[str, Any],
+    device_models: dict[str, Any],
+    reference_models: dict[str, Any],
     english: list[Sentence],
 ) -> bool:
     """Print relative differences from reference scores; return whether they are small enough."""
-    right = True
-    few = [sentence for sentence in english if len(sentence.words) == 6][:6]
-    words = list(dict.fromkeys(sentence.words[2] for sentence in few))
-    for rule in ours if kind == "causal" else RULES[:1]:  # `chain` needs 63 passes per sentence
-        a, b = (
-            np.concatenate([model.log_probs(few), model.replacement_log_probs(few[0], 2, words)])
-            for model in (ours[rule], theirs[rule])
+    is_exact = True
+    sentences = [sentence for sentence in english if len(sentence.words) == 6][:6]
+    words = list(dict.fromkeys(sentence.words[2] for sentence in sentences))
+    # `chain` needs 63 passes per sentence
+    for rule in device_models if kind == "causal" else RULES[:1]:
+        scores, expected = (
+            np.concatenate(
+                [model.log_probs(sentences), model.replacement_log_probs(sentences[0], 2, words)]
+            )
+            for model in (device_models[rule], reference_models[rule])
         )
-        share = float(np.max(np.abs(a - b) / np.abs(b)))
-        right &= share <= LIMITS[precision]
+        share = float(np.max(np.abs(scores - expected) / np.abs(expected)))
+        is_exact &= share <= LIMITS[precision]
         print(
-            f"{kind + ' ' + rule + ', ' + precision:43}{share:18.1e}{np.abs(b).max():22.1f}"
+            f"{kind + ' ' + rule + ', ' + precision:43}{share:18.1e}{np.abs(expected).max():22.1f}"
             f"{'' if share <= LIMITS[precision] else '   TOO FAR'}",
             flush=True,
         )
-    return right
+    return is_exact
 
 
-def rate(model: Any, english: list[Sentence], seconds: float) -> float:
+def sentences_per_second(model: Any, english: list[Sentence], seconds: float) -> float:
     """Return sentences per second, scored in calls of growing size."""
     model.log_probs(english[:2])  # the first call of a kernel is slow
     n, start, size = 0, perf_counter(), 2
@@ -241,25 +246,25 @@ def rate(model: Any, english: list[Sentence], seconds: float) -> float:
     return n / (perf_counter() - start)
 
 
-def scoring(what: str, model: Any, english: list[Sentence], seconds: float) -> float:
+def time_scoring(title: str, model: Any, english: list[Sentence], seconds: float) -> float:
     """Print a row of the table of scoring; return sentences per second."""
     checkpoint = model.checkpoint
     on_gpu = checkpoint.device == "cuda"
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()
-    speed = rate(model, english, seconds)
-    on_the_gpu = f"{'-':>12}{'-':>13}{'-':>12}"
+    speed = sentences_per_second(model, english, seconds)
+    gpu_columns = f"{'-':>12}{'-':>13}{'-':>12}"
     if on_gpu:
-        part = english[: max(32, int(speed))][:2_000]
-        share = busy(lambda: model.log_probs(part))
-        waits = waits_a_batch(lambda: model.log_probs(part))
+        sentences = english[: max(32, int(speed))][:2_000]
+        share = busy_share(lambda: model.log_probs(sentences))
+        waits = waits_per_batch(lambda: model.log_probs(sentences))
         memory = torch.cuda.max_memory_allocated() / 2**30
-        on_the_gpu = f"{share:12.0%}{waits:13.1f}{memory:12.1f}"
-    print(f"{what:35}{speed:11.1f}{on_the_gpu}", flush=True)
+        gpu_columns = f"{share:12.0%}{waits:13.1f}{memory:12.1f}"
+    print(f"{title:35}{speed:11.1f}{gpu_columns}", flush=True)
     return speed
 
 
-def busy(work: Callable[[], object]) -> float:
+def busy_share(work: Callable[[], object]) -> float:
     """Return the share of the time in which the GPU computes."""
     from torch.profiler import ProfilerActivity, profile
 
@@ -273,21 +278,21 @@ def busy(work: Callable[[], object]) -> float:
     return computed / 1e6 / elapsed
 
 
-def waits_a_batch(work: Callable[[], object]) -> float:
+def waits_per_batch(work: Callable[[], object]) -> float:
     """Return how often the host waits for the GPU, per batch."""
-    with warnings.catch_warnings(record=True) as said, counting(Tally()) as tally:
+    with warnings.catch_warnings(record=True) as caught_warnings, counting(Tally()) as tally:
         warnings.simplefilter("always")
         torch.cuda.set_sync_debug_mode("warn")
         try:
             work()
         finally:
             torch.cuda.set_sync_debug_mode("default")
-    waits = sum("synchroniz" in str(warning.message) for warning in said)
+    waits = sum("synchroniz" in str(warning.message) for warning in caught_warnings)
     return waits / max(1, tally.total.calls)
 
 
-def searching(
-    what: str,
+def time_search(
+    title: str,
     accept: Any,
     reject: Any,
     english: list[Sentence],
@@ -296,18 +301,18 @@ def searching(
     tiny: bool,
 ) -> float:
     """Print a row of the table of searches; return seconds per visit."""
-    (natural, words), *_ = beginnings(accept, reject, english, 1, tiny=tiny)
+    (natural, words), *_ = search_starts(accept, reject, english, 1, tiny=tiny)
     proposer: Any = type(DEFAULT.proposer)
-    propose, made, start = proposer.propose, 0, perf_counter()
+    propose, n, start = proposer.propose, 0, perf_counter()
 
-    def timed(*arguments: Any) -> Any:
-        nonlocal made, start
-        if made and perf_counter() - start > seconds:
+    def propose_until_deadline(*arguments: Any) -> Any:
+        nonlocal n, start
+        if n and perf_counter() - start > seconds:
             raise Enough
-        made += 1
+        n += 1
         return propose(*arguments)
 
-    proposer.propose = timed
+    proposer.propose = propose_until_deadline
     try:
         with counting(Tally()) as tally:
             synthesize(accept, reject, natural, words, recipe=DEFAULT)
@@ -317,13 +322,13 @@ def searching(
         proposer.propose = propose
     elapsed = perf_counter() - start
     print(
-        f"{what:35}{made / elapsed:8.2f}{elapsed / made:17.3f}{tally.seconds / elapsed:19.0%}",
+        f"{title:35}{n / elapsed:8.2f}{elapsed / n:17.3f}{tally.seconds / elapsed:19.0%}",
         flush=True,
     )
-    return elapsed / made
+    return elapsed / n
 
 
-def beginnings(
+def search_starts(
     accept: Any, reject: Any, english: list[Sentence], n: int, *, tiny: bool
 ) -> list[tuple[Sentence, Vocabulary]]:
     """Return natural sentences, each with the vocabulary of its search."""
@@ -332,13 +337,13 @@ def beginnings(
     naturals = [s for s in english if len(s.words) == len(set(s.words)) == length][:n]
     if not tiny:
         return [(natural, words) for natural in naturals]
-    few = []
+    cases = []
     for natural in naturals:
-        first, *rest = natural.words
+        first, *later_words = natural.words
         initial = dict.fromkeys((first, *words.initial[:20]))
-        inner = dict.fromkeys((*rest, *words.inner[:60]))
-        few.append((natural, Vocabulary(tuple(initial), tuple(inner), words.repeatable)))
-    return few
+        inner = dict.fromkeys((*later_words, *words.inner[:60]))
+        cases.append((natural, Vocabulary(tuple(initial), tuple(inner), words.repeatable)))
+    return cases
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,27 +371,27 @@ class Search(WorkerTask[WorkerContext]):
                 seed += 1
 
 
-def interleaving(
+def time_searches(
     accept: Any, reject: Any, english: list[Sentence], seconds: float, at_a_time: int, *, tiny: bool
 ) -> float:
     """Return visits per second of several searches that share batches."""
     proposer: Any = type(DEFAULT.proposer)
-    propose, made, start = proposer.propose, 0, perf_counter()
+    propose, n_visits, start = proposer.propose, 0, perf_counter()
 
-    def timed(*arguments: Any) -> Any:
-        nonlocal made
-        if made >= at_a_time and perf_counter() - start > seconds:
+    def propose_until_deadline(*arguments: Any) -> Any:
+        nonlocal n_visits
+        if n_visits >= at_a_time and perf_counter() - start > seconds:
             raise Enough
-        made += 1
+        n_visits += 1
         return propose(*arguments)
 
-    proposer.propose = timed
+    proposer.propose = propose_until_deadline
     try:
         executor = InterleavedExecutor(at_a_time)
         with worker_pool(executor, WorkerContext()) as pool:
             for _ in range(at_a_time):
                 pool.receive()
-            searches = beginnings(accept, reject, english, at_a_time, tiny=tiny)
+            searches = search_starts(accept, reject, english, at_a_time, tiny=tiny)
             start = perf_counter()
             for worker, (natural, words) in enumerate(searches):
                 executor.send(worker, Search(accept, reject, natural, words))
@@ -397,7 +402,7 @@ def interleaving(
                     sys.exit(f"error: a search failed: {reply.error}")
     finally:
         proposer.propose = propose
-    return made / (perf_counter() - start)
+    return n_visits / (perf_counter() - start)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ KNOWLEDGE = (0.6, 0.6, 0.3)  # correlation of each model's ratios with people's 
 POOL = 100_000  # number of items in the population
 LEVEL = 0.95
 CELLS = 1_000_000  # people x trials x trials in one array
-TOLD = (ACCURACY, COSINE)
+MEASURES = (ACCURACY, COSINE)
 KINDS = ("value", "difference", "no difference", "to ceiling")
 
 
@@ -86,32 +86,34 @@ class World:
 
     def __init__(self, layout: Layout, people_sd: float) -> None:
         self.layout, self.people_sd = layout, people_sd
-        chance = np.random.default_rng(0)
+        rng = np.random.default_rng(0)
         n = layout.models
         knowledge = np.repeat(KNOWLEDGE, n // 3)[:, None]
-        preferred, noise = chance.normal(size=POOL), chance.normal(size=(n, POOL))
+        preferred, noise = rng.normal(size=POOL), rng.normal(size=(n, POOL))
         self.preferred = ITEMS_SD * preferred  # (POOL,) log odds of sentence_2
         self.ratios = 10 * (knowledge * preferred + np.sqrt(1 - knowledge**2) * noise)  # nats
         # Models disagree on the items of trials that target them
         self.pairs = [(a, b) for a in range(n) for b in range(a)] if layout.targets else []
         signs = np.sign(self.ratios)
-        self.apart = [np.flatnonzero(signs[a] != signs[b]) for a, b in self.pairs]
+        self.disagreements = [np.flatnonzero(signs[a] != signs[b]) for a, b in self.pairs]
         self.mask = np.ones((n, layout.trials), dtype=np.bool_)  # (n_models, n_trials)
         for trial, pair in enumerate(self.pairs):
             self.mask[:, trial] = np.isin(np.arange(n), pair)
 
-    def draw(self, groups: int, people: int, chance: np.random.Generator) -> Answers:
+    def draw(self, groups: int, people: int, rng: np.random.Generator) -> Answers:
         """Draw answers of new participants to new items."""
-        items = chance.integers(POOL, size=(groups, self.layout.trials))
-        if self.apart:
-            items = np.stack([chance.choice(places, groups) for places in self.apart], axis=1)
-        leaning = chance.normal(0, self.people_sd, (groups, people, 1))
-        odds = self.preferred[items][:, None] + leaning
-        odds = odds + chance.logistic(size=(groups, people, self.layout.trials))
+        items = rng.integers(POOL, size=(groups, self.layout.trials))
+        if self.disagreements:
+            items = np.stack(
+                [rng.choice(indices, groups) for indices in self.disagreements], axis=1
+            )
+        leanings = rng.normal(0, self.people_sd, (groups, people, 1))
+        odds = self.preferred[items][:, None] + leanings
+        odds = odds + rng.logistic(size=(groups, people, self.layout.trials))
         return Answers(self.ratios[:, items].swapaxes(0, 1), 1.0 + np.digitize(odds, THRESHOLDS))
 
 
-def without_each(values: np.ndarray, *, leave_out: bool) -> np.ndarray:
+def omission_ranks(values: np.ndarray, *, leave_out: bool) -> np.ndarray:
     """Return signed ranks without omission, then with each trial omitted, (..., 1 + k, k).
 
     The rank of an omitted trial is 0.
@@ -123,19 +125,21 @@ def without_each(values: np.ndarray, *, leave_out: bool) -> np.ndarray:
         (sizes[..., :, None] == sizes[..., None, :]) / 2
     )  # decrease of the rank of trial j if trial i is omitted
     ranks = np.abs(signed_ranks(values))[..., None, :]
-    left = (ranks - below) * (1 - np.eye(values.shape[-1]))
-    signed: np.ndarray = np.sign(values)[..., None, :] * np.concatenate([ranks, left], axis=-2)
+    jackknife_ranks = (ranks - below) * (1 - np.eye(values.shape[-1]))
+    signed: np.ndarray = np.sign(values)[..., None, :] * np.concatenate(
+        [ranks, jackknife_ranks], axis=-2
+    )
     return signed
 
 
-def squares(ranks: np.ndarray) -> np.ndarray:
+def sums_of_squares(ranks: np.ndarray) -> np.ndarray:
     """Return k (k + 1) (2 k + 1) / 6 for k values that are not zero (Eq. 9 of the 2023 study)."""
     k: np.ndarray = (ranks != 0).sum(axis=-1)
     total: np.ndarray = k * (k + 1) * (2 * k + 1) / 6
     return total
 
 
-def measured(
+def measure_answers(
     answers: Answers, mask: np.ndarray, models: list[int], *, leave_out: bool = True
 ) -> Iterator[np.ndarray]:
     """Yield accuracy, then cosine, (2, n_groups, n_people, n_models, 1 + n_trials).
@@ -147,37 +151,40 @@ def measured(
     shape = (2, groups, people, len(models), 1 + trials * leave_out)
     accuracy, cosine = np.full((2, *shape), np.nan)
     # Models that are evaluated on the same trials share people's ranks and ceilings
-    for own in np.unique(mask[models], axis=0):
-        k, columns = own.sum(), [0, *(1 + np.flatnonzero(own) if leave_out else [])]
-        ratings = answers.ratings[..., own] - 3.5
-        ranks = without_each(ratings, leave_out=leave_out)  # (n_groups, n_people, 1 + k, k)
-        squared, votes = squares(ranks), np.sign(ratings)
-        same = [place for place, model in enumerate(models) if (mask[model] == own).all()]
+    for evaluated in np.unique(mask[models], axis=0):
+        k, columns = evaluated.sum(), [0, *(1 + np.flatnonzero(evaluated) if leave_out else [])]
+        ratings = answers.ratings[..., evaluated] - 3.5
+        # (n_groups, n_people, 1 + k, k)
+        ranks = omission_ranks(ratings, leave_out=leave_out)
+        squared, votes = sums_of_squares(ranks), np.sign(ratings)
+        model_indices = [
+            index for index, model in enumerate(models) if (mask[model] == evaluated).all()
+        ]
         sides = []  # (0 value or 1 ceiling, indices of models, signs, signed ranks)
-        for place in same:
-            ratios = answers.ratios[:, None, models[place]][..., own]  # (n_groups, 1, k)
-            sides.append((0, [place], np.sign(ratios), without_each(ratios, leave_out=leave_out)))
+        for index in model_indices:
+            ratios = answers.ratios[:, None, models[index]][..., evaluated]  # (n_groups, 1, k)
+            sides.append((0, [index], np.sign(ratios), omission_ranks(ratios, leave_out=leave_out)))
         if people > 1:
-            others = signed_ranks(ranks.sum(axis=1, keepdims=True) - ranks)
+            ceiling_ranks = signed_ranks(ranks.sum(axis=1, keepdims=True) - ranks)
             majority = np.sign(votes.sum(axis=1, keepdims=True) - votes)
-            sides.append((1, same, majority, others))
-        for side, places, signs, of_side in sides:
+            sides.append((1, model_indices, majority, ceiling_ranks))
+        for side, indices, signs, of_side in sides:
             agree = (1 + signs * votes) / 2
             total = agree.sum(axis=-1, keepdims=True)
-            right = np.concatenate([total / k, (total - agree) / (k - 1)], axis=-1)
-            root = np.sqrt(squares(of_side) * squared)
-            sure = (of_side * ranks).sum(axis=-1) / np.where(root > 0, root, np.inf)
-            for place in places:
-                for values, of_trials in ((accuracy, right), (cosine, sure)):
-                    values[side, :, :, place] = of_trials[..., :1]
-                    values[side, :, :, place, columns] = np.moveaxis(
+            accuracies = np.concatenate([total / k, (total - agree) / (k - 1)], axis=-1)
+            root = np.sqrt(sums_of_squares(of_side) * squared)
+            cosines = (of_side * ranks).sum(axis=-1) / np.where(root > 0, root, np.inf)
+            for index in indices:
+                for values, of_trials in ((accuracy, accuracies), (cosine, cosines)):
+                    values[side, :, :, index] = of_trials[..., :1]
+                    values[side, :, :, index, columns] = np.moveaxis(
                         of_trials[..., : len(columns)], -1, 0
                     )
     yield from (accuracy, cosine)
 
 
 def jackknife_of(of_measure: np.ndarray, mask: np.ndarray, first_item: int) -> GroupJackknife:
-    """Return the same as `jackknife`, from results of `measured` for a group."""
+    """Return the same as `jackknife`, from results of `measure_answers` for a group."""
     k = mask.sum(axis=1)[:, None]
     without = of_measure[..., 1:]
     mean = (without * mask).sum(axis=-1, keepdims=True) / k
@@ -207,18 +214,25 @@ def compare_with_package(world: World, models: list[int]) -> None:
         for n in range(world.layout.trials)
     )
     log_probs = np.stack([np.zeros(answers.ratios[0].shape), answers.ratios[0]], axis=-1)
-    rated = answers.ratings[0]
-    group = GroupRatings(1, trials, tuple("abcd"), rated, np.zeros(rated.shape), log_probs)
+    rating_values = answers.ratings[0]
+    group = GroupRatings(
+        1, trials, tuple("abcd"), rating_values, np.zeros(rating_values.shape), log_probs
+    )
     ratings = Ratings(tuple("abcdefghi"[: world.layout.models]), (group,))
-    for measure, ours in zip(TOLD, measured(answers, world.mask, models), strict=True):
+    for measure, results in zip(
+        MEASURES, measure_answers(answers, world.mask, models), strict=True
+    ):
         (package,) = jackknife(ratings, measure, [world.mask])
-        here = jackknife_of(ours[:, 0], world.mask[models], 0)
+        expected = jackknife_of(results[:, 0], world.mask[models], 0)
         for name in ("values", "lower", "influence", "lower_influence"):
-            theirs = getattr(package, name)[:, models]
+            values = getattr(package, name)[:, models]
             # The package sums ceilings participant by participant, as published. Rounding may then
             # break ties
-            loose = 0.03 if name == "lower" else 1e-9
-            assert np.allclose(theirs, getattr(here, name), atol=loose), (measure.name, name)
+            tolerance = 0.03 if name == "lower" else 1e-9
+            assert np.allclose(values, getattr(expected, name), atol=tolerance), (
+                measure.name,
+                name,
+            )
 
 
 def simulate(layout: Layout, options: argparse.Namespace) -> None:
@@ -228,8 +242,8 @@ def simulate(layout: Layout, options: argparse.Namespace) -> None:
     mask = world.mask[models]
     compare_with_package(world, models)
     # True values: means over many groups of each size, weighted as in the design
-    chance = np.random.default_rng([1, LAYOUTS.index(layout)])
-    truth = np.zeros((len(TOLD), len(KINDS)))
+    rng = np.random.default_rng([1, LAYOUTS.index(layout)])
+    truth = np.zeros((len(MEASURES), len(KINDS)))
     sizes = sorted(set(layout.people))
     for size in sizes:
         share_of = np.array([layout.people.count(size) / len(layout.people)] * 3 + [np.nan])
@@ -237,42 +251,42 @@ def simulate(layout: Layout, options: argparse.Namespace) -> None:
         share_of[3] = layout.people.count(size) / max(1, len(ceilings)) if size > 1 else 0.0
         n_groups = max(200, options.truth * layout.people.count(size))
         for size_of_chunk in chunks(n_groups, size, layout):
-            answers = world.draw(size_of_chunk, size, chance)
-            plain = measured(answers, world.mask, models, leave_out=False)
-            for m, of_measure in enumerate(plain):
+            answers = world.draw(size_of_chunk, size, rng)
+            results_by_measure = measure_answers(answers, world.mask, models, leave_out=False)
+            for m, of_measure in enumerate(results_by_measure):
                 value, ceiling = of_measure[..., 0].mean(axis=2)  # (n_groups, n_models)
-                told = [value[:, 0], value[:, 0] - value[:, 2], 0 * value[:, 0]]
-                told.append(value[:, 0] - ceiling[:, 0] if size > 1 else 0 * value[:, 0])
-                truth[m] += share_of * [x.sum() / n_groups for x in told]
-    results = [[Tally() for _ in KINDS] for _ in TOLD]
-    tests: list[list[tuple[float, float, float]]] = [[] for _ in TOLD]
-    chance = np.random.default_rng([2 + options.seed, LAYOUTS.index(layout)])
+                terms = [value[:, 0], value[:, 0] - value[:, 2], 0 * value[:, 0]]
+                terms.append(value[:, 0] - ceiling[:, 0] if size > 1 else 0 * value[:, 0])
+                truth[m] += share_of * [x.sum() / n_groups for x in terms]
+    results = [[Tally() for _ in KINDS] for _ in MEASURES]
+    tests: list[list[tuple[float, float, float]]] = [[] for _ in MEASURES]
+    rng = np.random.default_rng([2 + options.seed, LAYOUTS.index(layout)])
     for size_of_chunk in chunks(options.experiments, sum(layout.people), layout):
-        drawn = [
-            list(measured(world.draw(size_of_chunk, size, chance), world.mask, models))
+        results_by_group = [
+            list(measure_answers(world.draw(size_of_chunk, size, rng), world.mask, models))
             for size in layout.people
         ]
         for e in range(size_of_chunk):
-            for m in range(len(TOLD)):
+            for m in range(len(MEASURES)):
                 groups = [
                     jackknife_of(group[m][:, e], mask, g * layout.trials)
-                    for g, group in enumerate(drawn)
+                    for g, group in enumerate(results_by_group)
                 ]
                 shares = np.ones(len(groups))
                 for k in range(len(KINDS)):
                     side = Side(0, (None, 2, 1, None)[k], ceiling=k == 3)
-                    found = uncertainty_of(groups, shares, TOLD[m].lowest, side)
-                    if not found.components.people:
+                    uncertainty = uncertainty_of(groups, shares, MEASURES[m].lowest, side)
+                    if not uncertainty.components.people:
                         continue
-                    results[m][k].add(found, truth[m, k])
+                    results[m][k].add(uncertainty, truth[m, k])
                     if k == 2:
                         blocks = blocks_of(groups, shares, Side(0, 1))
                         people = np.concatenate([b.values for b in blocks])[None]
                         means = np.array([b.values.mean() for b in blocks])[None]
                         by_unit = [signed_rank_p_values(x)[0] for x in (means, people)]
-                        tests[m].append((float(found.p_values()), *by_unit))
+                        tests[m].append((float(uncertainty.p_values()), *by_unit))
     print(f"{layout.name}: {sum(layout.people)} people, {layout.trials} trials each")
-    for measure, tallies, p_values in zip(TOLD, results, tests, strict=True):
+    for measure, tallies, p_values in zip(MEASURES, results, tests, strict=True):
         report(measure, tallies, np.array(p_values), len(layout.people))
     print(f"  {perf_counter() - started:.0f} s", flush=True)
 
@@ -283,18 +297,18 @@ class Tally:
     def __init__(self) -> None:
         self.rows: list[tuple[float, float, float, bool]] = []
 
-    def add(self, found: Uncertainty, truth: float) -> None:
-        interval = found.interval(LEVEL)
+    def add(self, uncertainty: Uncertainty, truth: float) -> None:
+        interval = uncertainty.interval(LEVEL)
         covers = interval.low <= truth <= interval.high
         error, freedom = interval.standard_error, interval.degrees_of_freedom
-        self.rows.append((float(found.estimate) - truth, error, freedom, covers))
+        self.rows.append((float(uncertainty.estimate) - truth, error, freedom, covers))
 
     def __str__(self) -> str:
-        off, errors, freedom, covers = np.array(self.rows).T
-        spread = off.std()
+        offsets, errors, freedom, covers = np.array(self.rows).T
+        sd = offsets.std()
         return (
-            f"covers {share(covers)}  bias {off.mean() / spread:+.2f} sd  error "
-            f"{np.sqrt((errors**2).mean()) / spread:.3f} sd  df {np.median(freedom):3.0f}"
+            f"covers {share(covers)}  bias {offsets.mean() / sd:+.2f} sd  error "
+            f"{np.sqrt((errors**2).mean()) / sd:.3f} sd  df {np.median(freedom):3.0f}"
         )
 
 

@@ -65,19 +65,21 @@ def main() -> None:
     candidates = [t for t in sorted(tokens) if t.isalpha() and t.islower() and len(t) > 2][:1000:10]
     if options.quick:
         short = [Sentence(sentence.words[:5]) for sentence in sentences[:2]]
-        chain(checkpoint, short, 1, n_orders=10)
-        natural_mix(checkpoint, 2, words=5)
-        replacing(checkpoint, short[0], candidates[:5], 1, "chain")
+        measure_chain(checkpoint, short, 1, n_orders=10)
+        measure_natural_mix(checkpoint, 2, words=5)
+        measure_replacements(checkpoint, short[0], candidates[:5], 1, "chain")
         return
     if options.base:
-        chain(checkpoint, sentences[:1], options.repeats)
-        replacing(checkpoint, sentences[0], candidates[:12], 1, "chain")
+        measure_chain(checkpoint, sentences[:1], options.repeats)
+        measure_replacements(checkpoint, sentences[0], candidates[:12], 1, "chain")
     else:
-        chain(checkpoint, sentences, options.repeats)
-        natural_mix(checkpoint, 8)
-        replacing(checkpoint, sentences[0], candidates[:20], options.repeats, "chain")
-    replacing(checkpoint, sentences[0], candidates, options.repeats, "pll-sentence-l2r")
-    pseudo(checkpoint, words, options.list or (8 if options.base else 200), options.repeats)
+        measure_chain(checkpoint, sentences, options.repeats)
+        measure_natural_mix(checkpoint, 8)
+        measure_replacements(checkpoint, sentences[0], candidates[:20], options.repeats, "chain")
+    measure_replacements(checkpoint, sentences[0], candidates, options.repeats, "pll-sentence-l2r")
+    measure_pll_original(
+        checkpoint, words, options.list or (8 if options.base else 200), options.repeats
+    )
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
 
 
@@ -90,14 +92,14 @@ def base_shaped(checkpoint: Checkpoint) -> Checkpoint:
     return replace(checkpoint, model=model.eval(), location="bert-base-shaped")
 
 
-def plain(model: Any) -> Any:
+def plain_copy(model: Any) -> Any:
     """Return a copy with PyTorch's own linear layers, as other libraries run it."""
     copy = type(model)(model.config)
     copy.load_state_dict(model.state_dict())
     return copy.eval()
 
 
-def seconds(run: Callable[[], Any], repeats: int) -> tuple[float, Any]:
+def shortest_time(run: Callable[[], Any], repeats: int) -> tuple[float, Any]:
     """Return the shortest time of some calls, and the result."""
     times = []
     for _ in range(repeats):
@@ -107,17 +109,17 @@ def seconds(run: Callable[[], Any], repeats: int) -> tuple[float, Any]:
     return min(times), result
 
 
-def compare(what: str, ours: float, theirs: float) -> None:
-    print(f"{what:62s} {ours:8.3f} s  against {theirs:8.3f} s: {theirs / ours:5.2f} x faster")
+def compare(title: str, ours: float, theirs: float) -> None:
+    print(f"{title:62s} {ours:8.3f} s  against {theirs:8.3f} s: {theirs / ours:5.2f} x faster")
 
 
-def chain(
+def measure_chain(
     checkpoint: Checkpoint, sentences: list[Sentence], repeats: int, n_orders: int = 100
 ) -> None:
     """Compare the exact chain rule with 100 sampled orders, one batch per order."""
     exact = MaskedModel(checkpoint, rule="chain")
-    ours, scores = seconds(lambda: exact.log_probs(sentences), repeats)
-    theirs, sampled = seconds(
+    ours, scores = shortest_time(lambda: exact.log_probs(sentences), repeats)
+    theirs, sampled = shortest_time(
         lambda: [orders_one_by_one(exact, s, n_orders) for s in sentences], max(1, repeats // 3)
     )
     words = len(sentences[0])
@@ -126,18 +128,20 @@ def chain(
         print(f"    {score:10.4f} exactly, {mean:10.4f} ± {error:.4f} sampled: {sentence}")
 
 
-def natural_mix(checkpoint: Checkpoint, n: int, words: int = 8) -> None:
+def measure_natural_mix(checkpoint: Checkpoint, n: int, words: int = 8) -> None:
     """Compare the exact chain rule with 100 orders, for words of one or several tokens."""
     natural = generate(n, seed=0, words=words)
     exact = MaskedModel(checkpoint, rule="chain")
     sampled = MaskedModel(checkpoint, rule="chain-sampled")
-    ours, _ = seconds(lambda: exact.log_probs(natural), 1)
-    theirs, _ = seconds(lambda: sampled.log_probs(natural), 1)
+    ours, _ = shortest_time(lambda: exact.log_probs(natural), 1)
+    theirs, _ = shortest_time(lambda: sampled.log_probs(natural), 1)
     passes = [n_passes(e.word_of) for e in encode_batch(checkpoint.tokenizer, natural)]
     compare(f"    natural words, {np.median(passes):.0f} passes (median), 100 orders", ours, theirs)
     error = sampled.standard_errors(natural).mean()
-    left = exact.standard_errors(natural).max()
-    print(f"    standard error of 100 orders {error:.4f} nats (mean), of ours {left:.4f} (largest)")
+    largest = exact.standard_errors(natural).max()
+    print(
+        f"    standard error of 100 orders {error:.4f} nats (mean), of ours {largest:.4f} (largest)"
+    )
 
 
 @torch.inference_mode()
@@ -155,31 +159,31 @@ def orders_one_by_one(model: MaskedModel, sentence: Sentence, n: int) -> tuple[f
         batch = ids.repeat(len(order), 1)
         for i in range(len(order)):
             batch[i, order[i:]] = checkpoint.tokenizer.mask_token_id
-        places = torch.from_numpy(order)
-        logits = checkpoint.model(input_ids=batch).logits[torch.arange(len(order)), places]
+        positions = torch.from_numpy(order)
+        logits = checkpoint.model(input_ids=batch).logits[torch.arange(len(order)), positions]
         log_probs = logits[:, members].log_softmax(-1)
-        totals.append(float(log_probs[torch.arange(len(order)), column[ids[places]]].sum()))
+        totals.append(float(log_probs[torch.arange(len(order)), column[ids[positions]]].sum()))
     return float(np.mean(totals)), float(np.std(totals, ddof=1) / np.sqrt(n))
 
 
-def replacing(
+def measure_replacements(
     checkpoint: Checkpoint, sentence: Sentence, words: list[str], repeats: int, rule: str
 ) -> None:
     """Compare scores of replacements, which share passes, with scores of each new sentence."""
     model = MaskedModel(checkpoint, rule=rule)
     rewritten = [sentence.replace(4, word) for word in words]
-    ours, shared = seconds(lambda: model.replacement_log_probs(sentence, 4, words), repeats)
-    theirs, fresh = seconds(
+    ours, shared = shortest_time(lambda: model.replacement_log_probs(sentence, 4, words), repeats)
+    theirs, fresh = shortest_time(
         lambda: np.concatenate([model.log_probs([s]) for s in rewritten]), repeats
     )
     compare(f"{rule}, {len(words)} words at position 4 of {len(sentence)}", ours, theirs)
-    with unshared():
-        theirs, _ = seconds(lambda: model.log_probs(rewritten), repeats)
+    with without_deduplication():
+        theirs, _ = shortest_time(lambda: model.log_probs(rewritten), repeats)
     compare("    against one batched call that runs equal passes again", ours, theirs)
     print(f"    largest difference {np.abs(shared - fresh).max():.1e} nats")
 
 
-def unshared() -> Any:
+def without_deduplication() -> Any:
     """Disable the deduplication of passes."""
     return patch(
         "contstim.models.masked.network.batching.unique_rows",
@@ -187,12 +191,12 @@ def unshared() -> Any:
     )
 
 
-def pseudo(checkpoint: Checkpoint, words: list[str], n: int, repeats: int) -> None:
+def measure_pll_original(checkpoint: Checkpoint, words: list[str], n: int, repeats: int) -> None:
     """Compare pll-original with minicons at several batch sizes."""
     rng = np.random.default_rng(1)
     sentences = [Sentence(("The", *rng.permutation(words)[:7].tolist())) for _ in range(n)]
     model = MaskedModel(checkpoint, rule="pll-original")
-    ours, scores = seconds(lambda: model.log_probs(sentences), repeats)
+    ours, scores = shortest_time(lambda: model.log_probs(sentences), repeats)
     print(
         f"pll-original, {len(sentences)} sentences of 8 words: {len(sentences) / ours:.1f} a second"
     )
@@ -213,15 +217,17 @@ def pseudo(checkpoint: Checkpoint, words: list[str], n: int, repeats: int) -> No
         return result
 
     for size in (1, 4, 16, len(texts)):
-        taken, found = seconds(lambda size=size: score(size), 1)  # type: ignore[misc]
-        compare(f"    against minicons in batches of {size}", ours, taken)
-        assert np.abs(np.array(found) - scores).max() < 1e-3
+        minicons_seconds, minicons_scores = shortest_time(lambda size=size: score(size), 1)  # type: ignore[misc]
+        compare(f"    against minicons in batches of {size}", ours, minicons_seconds)
+        assert np.abs(np.array(minicons_scores) - scores).max() < 1e-3
 
 
 def minicons_scorer(scorer: Any, checkpoint: Checkpoint) -> Any:
     """Return a minicons scorer of the same weights; restore a method that minicons needs."""
     checkpoint.tokenizer.batch_encode_plus = checkpoint.tokenizer.__call__
-    return scorer.MaskedLMScorer(plain(checkpoint.model), "cpu", tokenizer=checkpoint.tokenizer)
+    return scorer.MaskedLMScorer(
+        plain_copy(checkpoint.model), "cpu", tokenizer=checkpoint.tokenizer
+    )
 
 
 if __name__ == "__main__":

@@ -89,21 +89,21 @@ Numbers = NDArray[np.float64]
 
 
 @contextmanager
-def timed(what: str) -> Iterator[None]:
+def timed(title: str) -> Iterator[None]:
     """Print the duration of a block."""
     start = perf_counter()
     yield
-    print(f"{what}: {perf_counter() - start:.1f} s")
+    print(f"{title}: {perf_counter() - start:.1f} s")
 
 
 def read_pairs() -> list[MinimalPair]:
     """Read BLiMP's pairs; without BLiMP, pair sentences with their shuffled words."""
     if (DATA / "blimp").is_dir():
         return read_minimal_pairs(pair_files(DATA / "blimp"))
-    chance = random.Random(0)
+    rng = random.Random(0)
     pairs = []
     for number, good in enumerate(generate(2_000, seed=1)):
-        bad = Sentence(tuple(chance.sample(good.words, len(good))))
+        bad = Sentence(tuple(rng.sample(good.words, len(good))))
         pairs.append(MinimalPair(f"shuffled_{number % 5}", str(number), good, bad, "order"))
     return pairs
 
@@ -117,8 +117,8 @@ def measure_evaluation(folder: Path, *, quick: bool) -> None:
         model = NgramModel(folder / "model.arpa", name="n-gram")
     with timed("reading pairs"):
         pairs = sample_pairs(read_pairs(), 10 if quick else 1_000, seed=0)
-    what = f"scoring {len(pairs):,} pairs by all methods"
-    with Store(folder / "scores.sqlite") as store, timed(what):
+    title = f"scoring {len(pairs):,} pairs by all methods"
+    with Store(folder / "scores.sqlite") as store, timed(title):
         scoring = score_pairs([model], pairs, store=store)
     with timed("tables, figures and report"):
         evaluation = evaluate_minimal_pairs(scoring, models=[model])
@@ -130,22 +130,22 @@ def measure_evaluation(folder: Path, *, quick: bool) -> None:
 def measure_time(folder: Path, *, quick: bool) -> None:
     """Print the seconds of reading a table of nine models, and of selecting from it."""
     pairs = sample_pairs(read_pairs(), 100 if quick else 1_000, seed=0)
-    chance, models = np.random.default_rng(0), tuple(f"model {number}" for number in range(1, 10))
-    margins = chance.normal(0.5, 2, (len(pairs), 1)) + chance.normal(0, 2, (len(pairs), 9))
-    good = -40 - np.abs(chance.normal(0, 10, margins.shape))
+    rng, models = np.random.default_rng(0), tuple(f"model {number}" for number in range(1, 10))
+    margins = rng.normal(0.5, 2, (len(pairs), 1)) + rng.normal(0, 2, (len(pairs), 9))
+    good_scores = -40 - np.abs(rng.normal(0, 10, margins.shape))
     path = folder / "nine.csv"
-    scores = np.stack([good, good - margins], axis=1)
+    scores = np.stack([good_scores, good_scores - margins], axis=1)
     MinimalPairScores(tuple(pairs), models, scores).write(path)
     for _ in range(1 if quick else 3):
         started = process_time()
-        read = MinimalPairScores.from_file(path)
-        then = process_time()
-        selection = select_minimal_pairs(read)
+        scores_from_file = MinimalPairScores.from_file(path)
+        middle = process_time()
+        selection = select_minimal_pairs(scores_from_file)
         ended = process_time()
         print(
             f"{len(pairs):,} pairs, 9 models, seconds of the processor: "
-            f"reading {then - started:.1f}, selecting "
-            f"{len(selection.pairs)} {ended - then:.1f}, both {ended - started:.1f}; "
+            f"reading {middle - started:.1f}, selecting "
+            f"{len(selection.pairs)} {ended - middle:.1f}, both {ended - started:.1f}; "
             f"{selection.certificate.text}",
             flush=True,
         )
@@ -168,7 +168,7 @@ def trained_model(name: str, folder: Path) -> str:
     return f"{name}=kenlm:{path.with_suffix('.arpa')}"
 
 
-def scored(kinds: Sequence[str], folder: Path, sample: int) -> MinimalPairScores:
+def score_sample(kinds: Sequence[str], folder: Path, sample: int) -> MinimalPairScores:
     """Score a sample of pairs of each paradigm under the models of kinds; cache the scores."""
     names = dict.fromkeys(name for kind in kinds for name in KINDS[kind])
     models = [trained_model(name, folder) + f"@{RULE}" * (name == "bert-mini") for name in names]
@@ -182,19 +182,19 @@ def scored(kinds: Sequence[str], folder: Path, sample: int) -> MinimalPairScores
     return MinimalPairScores.from_file(folder / "blimp" / "pairs.csv")
 
 
-def of_two(scores: MinimalPairScores, kind: str) -> MinimalPairScores:
+def scores_of_kind(scores: MinimalPairScores, kind: str) -> MinimalPairScores:
     """Return the scores under the two models of a kind."""
     columns = [scores.models.index(name) for name in KINDS[kind]]
     return replace(scores, models=KINDS[kind], log_probs=scores.log_probs[:, :, columns])
 
 
-def chosen_good(margins: Numbers, planted: int) -> Numbers:
+def acceptable_choice_rates(margins: Numbers, planted: int) -> Numbers:
     """Return the probability that people choose the acceptable sentence."""
     probs: Numbers = expit(SLOPE * np.clip(margins[..., planted], -LIMIT, LIMIT))
     return probs
 
 
-def leaning(margins: Numbers, planted: int) -> NDArray[np.int64]:
+def lead_per_answer(margins: Numbers, planted: int) -> NDArray[np.int64]:
     """Return the lead of the planted model, in half points, if an answer prefers the good side.
 
     The last axis of `margins` is that of the two models.
@@ -204,89 +204,93 @@ def leaning(margins: Numbers, planted: int) -> NDArray[np.int64]:
     return ahead
 
 
-def leads(margins: Numbers, planted: int, answers: int) -> Numbers:
+def lead_distributions(margins: Numbers, planted: int, answers: int) -> Numbers:
     """Return the distribution of the planted model's lead by item, (n_items, 4 * answers + 1).
 
     Leads are from -2 * answers to 2 * answers, in half points.
     """
-    good, prob = np.arange(answers + 1), chosen_good(margins, planted)[:, None]
-    probs = betabinom.pmf(good, answers, BOTH * prob, BOTH * (1 - prob))
-    lead = leaning(margins, planted)[:, None] * (2 * good - answers)
-    found = np.zeros((len(margins), 4 * answers + 1))
-    np.add.at(found, (np.arange(len(margins))[:, None], lead + 2 * answers), probs)
-    return found
+    n_good, prob = np.arange(answers + 1), acceptable_choice_rates(margins, planted)[:, None]
+    probs = betabinom.pmf(n_good, answers, BOTH * prob, BOTH * (1 - prob))
+    item_leads = lead_per_answer(margins, planted)[:, None] * (2 * n_good - answers)
+    distribution = np.zeros((len(margins), 4 * answers + 1))
+    np.add.at(distribution, (np.arange(len(margins))[:, None], item_leads + 2 * answers), probs)
+    return distribution
 
 
-def named(total: Numbers) -> float:
+def identification_rate(total: Numbers) -> float:
     """Return the probability of a positive lead, plus half that of a lead of zero."""
     middle = len(total) // 2
     return float(total[middle + 1 :].sum() + total[middle] / 2)
 
 
-def named_by_random(lead: Numbers, n: int) -> float:
-    """Return `named` for the total lead of n items that are drawn from one distribution."""
+def random_rate(lead: Numbers, n: int) -> float:
+    """Return `identification_rate` for the total lead of n items from one distribution."""
     size = n * (len(lead) - 1) + 1
-    return named(np.fft.irfft(np.fft.rfft(lead, size) ** n, size))
+    return identification_rate(np.fft.irfft(np.fft.rfft(lead, size) ** n, size))
 
 
-def factor(share: float, lead: Numbers) -> float:
+def sample_size_factor(share: float, lead: Numbers) -> float:
     """Return n / 20 for the n random items that identify the planted model as often as `share`."""
     low, high = 1, 1
-    while named_by_random(lead, high) < share:
+    while random_rate(lead, high) < share:
         low, high = high, 2 * high
         if high > 2**17:
             return np.inf
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if named_by_random(lead, middle) < share else (low, middle)
+        low, high = (middle, high) if random_rate(lead, middle) < share else (low, middle)
     return high / ITEMS
 
 
-def simulated(margins: Numbers, planted: int, answers: int, chance: np.random.Generator) -> float:
+def simulated_rate(margins: Numbers, planted: int, answers: int, rng: np.random.Generator) -> float:
     """Return the share of simulations that identify the planted model.
 
     `margins` has shape (n_simulations, n_items, 2).
     """
-    prob = chosen_good(margins, planted)
-    good = chance.binomial(answers, chance.beta(BOTH * prob, BOTH * (1 - prob)))
-    lead = (leaning(margins, planted) * (2 * good - answers)).sum(axis=1)
+    prob = acceptable_choice_rates(margins, planted)
+    n_good = rng.binomial(answers, rng.beta(BOTH * prob, BOTH * (1 - prob)))
+    lead = (lead_per_answer(margins, planted) * (2 * n_good - answers)).sum(axis=1)
     return float((lead > 0).mean() + (lead == 0).mean() / 2)
 
 
 def show_truth(scores: MinimalPairScores, kind: str) -> None:
     """Print a row for each objective, with results for one and for five answers to each item."""
-    two = of_two(scores, kind)
-    rows = {(pair.paradigm, pair.pair_id): row for row, pair in enumerate(two.pairs)}
-    every = np.array([pair.paradigm for pair in two.pairs])
-    of_paradigm = {name: np.flatnonzero(every == name) for name in np.unique(every).tolist()}
-    differ = (np.sign(two.margins[:, 0]) * np.sign(two.margins[:, 1]) < 0).mean()
+    pair_scores = scores_of_kind(scores, kind)
+    rows = {(pair.paradigm, pair.pair_id): row for row, pair in enumerate(pair_scores.pairs)}
+    paradigms = np.array([pair.paradigm for pair in pair_scores.pairs])
+    of_paradigm = {
+        name: np.flatnonzero(paradigms == name) for name in np.unique(paradigms).tolist()
+    }
+    differ = (np.sign(pair_scores.margins[:, 0]) * np.sign(pair_scores.margins[:, 1]) < 0).mean()
     print(f"\n{kind}: opposite verdicts on {differ:.2f} of {len(rows):,} pairs")
     for objective in get_args(MinimalPairObjective):
         question = MinimalPairQuestion(per_pair=ITEMS, objective=objective)
-        pairs = select_minimal_pairs(two, question).pairs
-        chosen = two.margins[[rows[pair.paradigm, pair.pair_id] for pair in pairs]]
+        pairs = select_minimal_pairs(pair_scores, question).pairs
+        margins = pair_scores.margins[[rows[pair.paradigm, pair.pair_id] for pair in pairs]]
         pools = [of_paradigm[pair.paradigm] for pair in pairs]
-        nats = np.median(np.abs(chosen), axis=0)
-        print(f"  {objective:8} nats (median) {nats[0]:4.1f} {nats[1]:4.1f}", end="")
+        median_nats = np.median(np.abs(margins), axis=0)
+        print(f"  {objective:8} nats (median) {median_nats[0]:4.1f} {median_nats[1]:4.1f}", end="")
         for answers in (1, 5):
-            chance = np.random.default_rng([answers, 0])
-            found = []
+            rng = np.random.default_rng([answers, 0])
+            results = []
             for planted in (0, 1):
-                drawn = np.stack([chance.choice(pool, SIMULATIONS) for pool in pools], axis=1)
-                fixed = np.broadcast_to(chosen, (SIMULATIONS, *chosen.shape))
-                every = leads(two.margins, planted, answers)
-                lead = np.mean([every[pool].mean(axis=0) for pool in pools], axis=0)
-                share = named(reduce(np.convolve, leads(chosen, planted, answers)))
-                found.append(
+                random_rows = np.stack([rng.choice(pool, SIMULATIONS) for pool in pools], axis=1)
+                selected_margins = np.broadcast_to(margins, (SIMULATIONS, *margins.shape))
+                all_leads = lead_distributions(pair_scores.margins, planted, answers)
+                lead = np.mean([all_leads[pool].mean(axis=0) for pool in pools], axis=0)
+                share = identification_rate(
+                    reduce(np.convolve, lead_distributions(margins, planted, answers))
+                )
+                results.append(
                     (
-                        simulated(fixed, planted, answers, chance),
-                        simulated(two.margins[drawn], planted, answers, chance),
+                        simulated_rate(selected_margins, planted, answers, rng),
+                        simulated_rate(pair_scores.margins[random_rows], planted, answers, rng),
                         share,
-                        factor(share, lead),
+                        sample_size_factor(share, lead),
                     )
                 )
-            selected, by_random, computed, _ = np.mean(found, axis=0)
-            factors = " ".join(f"{each[-1]:6.1f}" for each in found)
+            selected, by_random, computed, _ = np.mean(results, axis=0)
+            factors = " ".join(f"{result[-1]:6.1f}" for result in results)
             print(
                 f"   {answers} answers: selected {selected:.3f} (computed {computed:.3f}) "
                 f"random {by_random:.3f} factors {factors}",
@@ -303,11 +307,11 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=100, help="pairs of each paradigm")
     options = parser.parse_args()
     parts = options.only or PARTS
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as path:
         if "evaluation" in parts:
-            measure_evaluation(Path(name), quick=options.quick)
+            measure_evaluation(Path(path), quick=options.quick)
         if "time" in parts:
-            measure_time(Path(name), quick=options.quick)
+            measure_time(Path(path), quick=options.quick)
         if "truth" not in parts:
             return
         if not (DATA / "blimp").is_dir() or not OPENSTAX.is_file():
@@ -315,14 +319,14 @@ def main() -> None:
             return
         warnings.simplefilter("ignore")
         torch.set_num_threads(1)
-        folder = options.models or Path(name) / "models"
+        folder = options.models or Path(path) / "models"
         folder.mkdir(exist_ok=True)
         kinds = [
             kind
-            for kind, both in list(KINDS.items())[: 1 if options.quick else None]
-            if all((MODELS / name).is_dir() for name in both if name.endswith("-mini"))
+            for kind, names in list(KINDS.items())[: 1 if options.quick else None]
+            if all((MODELS / name).is_dir() for name in names if name.endswith("-mini"))
         ]
-        scores = scored(kinds, folder, options.sample)
+        scores = score_sample(kinds, folder, options.sample)
         for kind in kinds:
             show_truth(scores, kind)
 

@@ -35,18 +35,18 @@ THRESHOLDS = (-1.36, -0.58, 0.0, 0.58, 1.36)
 SLOPE, TRIALS, PEOPLE = 0.6, 0.7, 0.1
 
 
-def draw(
+def simulate_ratings(
     rng: np.random.Generator, design: tuple[int, int, int, float], slopes: tuple[float, float]
 ) -> Ratings:
-    groups, people, n, following = design
-    made = []
+    groups, people, n_trials, slope_sd = design
+    group_ratings = []
     for number in range(1, groups + 1):
-        common, each = rng.normal(size=n), rng.normal(size=(2, n))
-        ratios = (common + each) / np.sqrt(2)  # models that correlate by one half
-        people_slopes = np.array(slopes) * (1 + following * rng.normal(size=(people, 2)))
-        hidden = people_slopes @ ratios + rng.normal(0, TRIALS, n)
-        left = rng.choice([1.0, 2.0], (people, n))
-        towards_2 = rng.normal(0, PEOPLE, (people, 1)) * (2 * left - 3)
+        common, specific = rng.normal(size=n_trials), rng.normal(size=(2, n_trials))
+        ratios = (common + specific) / np.sqrt(2)  # models that correlate by one half
+        people_slopes = np.array(slopes) * (1 + slope_sd * rng.normal(size=(people, 2)))
+        hidden = people_slopes @ ratios + rng.normal(0, TRIALS, n_trials)
+        left_side = rng.choice([1.0, 2.0], (people, n_trials))
+        towards_2 = rng.normal(0, PEOPLE, (people, 1)) * (2 * left_side - 3)
         hidden = hidden + towards_2 + rng.normal(size=hidden.shape)
         trials = tuple(
             Trial(
@@ -61,36 +61,36 @@ def draw(
                 Kind.NATURAL,
                 "",
             )
-            for k in range(n)
+            for k in range(n_trials)
         )
         names = tuple(f"g{number}p{k}" for k in range(people))
-        rated = 1.0 + np.searchsorted(THRESHOLDS, hidden)
+        ratings = 1.0 + np.searchsorted(THRESHOLDS, hidden)
         log_probs = np.stack([np.zeros(ratios.shape), ratios], axis=-1)
-        made.append(GroupRatings(number, trials, names, rated, left, log_probs))
-    return Ratings(("a", "b"), tuple(made))
+        group_ratings.append(GroupRatings(number, trials, names, ratings, left_side, log_probs))
+    return Ratings(("a", "b"), tuple(group_ratings))
 
 
-def calibration(experiments: int, designs: Sequence[tuple[int, int, int, float]]) -> None:
+def measure_calibration(experiments: int, designs: Sequence[tuple[int, int, int, float]]) -> None:
     print(f"\nshare of {experiments} experiments with p < .05 if there is no effect")
     print("groups people trials slopes-SD  comparison  (trials as units)  addition")
     for design in designs:
         rng, hits = np.random.default_rng(1), np.zeros(3)
         for _ in range(experiments):
-            alike = draw(rng, design, (SLOPE, SLOPE))
-            fits = [fit_mixed(alike, [model]) for model in alike.models]
+            equal_models = simulate_ratings(rng, design, (SLOPE, SLOPE))
+            fits = [fit_mixed(equal_models, [model]) for model in equal_models.models]
             (row,) = compare_fits(fits)
             blocks = zip(*(fit.blocks for fit in fits), strict=True)
             by_trial = np.concatenate([a.of_trials - b.of_trials for a, b in blocks])
             error = np.sqrt(len(by_trial)) * by_trial.std(ddof=1)
-            alone = 2 * student.sf(abs(row["difference"].value) / error, len(by_trial) - 1)
-            added = fit_mixed(draw(rng, design, (SLOPE, 0.0)), ["a", "b"])["b"]
-            hits += np.array([row["difference"].p_value, alone, added["estimate"].p_value]) < 0.05
+            trial_p = 2 * student.sf(abs(row["difference"].value) / error, len(by_trial) - 1)
+            added = fit_mixed(simulate_ratings(rng, design, (SLOPE, 0.0)), ["a", "b"])["b"]
+            hits += np.array([row["difference"].p_value, trial_p, added["estimate"].p_value]) < 0.05
         comparison, trials, addition = hits / experiments
         sizes = f"{design[0]:6} {design[1]:6} {design[2]:6} {design[3]:9}"
         print(f"{sizes}  {comparison:10.3f}  {trials:17.3f}  {addition:8.3f}", flush=True)
 
 
-def speed(quick: bool) -> None:
+def measure_speed(quick: bool) -> None:
     if not STUDY.is_dir():
         print(f"no published data in {STUDY}: speed is not measured")
         return
@@ -116,8 +116,8 @@ def main() -> None:
     arguments = parser.parse_args()
     designs = DESIGNS if arguments.only is None else DESIGNS[arguments.only : arguments.only + 1]
     if arguments.only is None:
-        speed(arguments.quick)
-    calibration(2 if arguments.quick else arguments.experiments, designs)
+        measure_speed(arguments.quick)
+    measure_calibration(2 if arguments.quick else arguments.experiments, designs)
 
 
 if __name__ == "__main__":

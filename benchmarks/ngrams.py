@@ -40,21 +40,21 @@ LMPLZ = DATA / "text" / "openstax.heldout.lmplz.tsv"
 LMPLZ_COLUMN = {2: 0, 3: 1, 5: 2}
 
 
-def train(order: int, folder: Path) -> NgramModel:
+def train_model(order: int, folder: Path) -> NgramModel:
     """Train a model of one order, and print time, memory and sizes."""
     sentences = read_sentences(OPENSTAX) if OPENSTAX.is_file() else generate(20_000, seed=0)
     start = perf_counter()
-    made = train_ngram(sentences, order, folder / f"{order}.arpa")
+    trained = train_ngram(sentences, order, folder / f"{order}.arpa")
     seconds = perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    sizes = " + ".join(f"{len(table.keys):,}" for table in made.tables.orders)
+    sizes = " + ".join(f"{len(table.keys):,}" for table in trained.tables.orders)
     print(f"order {order}: {seconds:5.2f} s, peak {peak:.2f} GiB so far, {sizes} n-grams")
-    for n, discounts in enumerate(made.discounts, start=1):
+    for n, discounts in enumerate(trained.discounts, start=1):
         print(f"    {n}-gram discounts: " + ", ".join(f"{d:.6g}" for d in discounts))
     return NgramModel(folder / f"{order}.arpa")
 
 
-def agree(model: NgramModel, order: int) -> None:
+def compare_with_lmplz(model: NgramModel, order: int) -> None:
     """Print the largest difference from lmplz's scores of the held-out sentences."""
     if not LMPLZ.is_file() or order not in LMPLZ_COLUMN:
         return
@@ -66,7 +66,7 @@ def agree(model: NgramModel, order: int) -> None:
     )
 
 
-def score(model: NgramModel, n: int) -> None:
+def measure_scoring(model: NgramModel, n: int) -> None:
     """Compare loading and scoring with our tables and with KenLM (one call per sentence)."""
     try:
         from contstim.models.ngram.adapter import KenlmQuery
@@ -77,14 +77,14 @@ def score(model: NgramModel, n: int) -> None:
         return
     text = read_sentences(HELD_OUT) if HELD_OUT.is_file() else generate(2_000, seed=1)
     sentences = list(islice(cycle(text), n))
-    ways: dict[str, Callable[[], NgramTables | KenlmQuery]] = {
+    loaders: dict[str, Callable[[], NgramTables | KenlmQuery]] = {
         "tables": lambda: parse_arpa(model.path.read_bytes(), model.path),
         "kenlm": lambda: KenlmQuery(model.path),
     }
     load, seconds, totals = {}, {}, {}
-    for name, loaded in ways.items():
+    for name, load_query in loaders.items():
         start = process_time()
-        query = loaded()
+        query = load_query()
         load[name] = process_time() - start
         start = process_time()
         totals[name] = query.totals(sentences, end=True)
@@ -100,22 +100,22 @@ def score(model: NgramModel, n: int) -> None:
         sys.exit("Scores from tables are not KenLM's.")
 
 
-def equality(folder: Path, *, quick: bool) -> None:
+def check_equality(folder: Path, *, quick: bool) -> None:
     """Compare tables with KenLM bit for bit, on new, partly unknown, and long sentences."""
     from contstim.models.ngram.adapter import KenlmQuery
 
     n = 2_000 if quick else 20_000
     text = generate(n, seed=0)
-    fresh = generate(n, seed=1)
+    new_sentences = generate(n, seed=1)
     rng = np.random.default_rng(0)
     # In turn: an unchanged sentence, one with an unknown word, and two joined sentences
     sentences = []
-    for number, sentence in enumerate(fresh):
+    for number, sentence in enumerate(new_sentences):
         words = list(sentence.words)
         if number % 3 == 1:
             words[int(rng.integers(len(words)))] = "zyzzyva"
         elif number % 3 == 2:
-            words += fresh[number - 1].words
+            words += new_sentences[number - 1].words
         sentences.append(Sentence(tuple(words), sentence.end))
     for order in range(1, 4 if quick else 7):
         path = folder / f"equality-{order}.arpa"
@@ -139,7 +139,9 @@ def equality(folder: Path, *, quick: bool) -> None:
         )
 
 
-def replace(model: NgramModel, sentence: Sentence, words: tuple[str, ...], repeats: int) -> None:
+def measure_replacements(
+    model: NgramModel, sentence: Sentence, words: tuple[str, ...], repeats: int
+) -> None:
     """Compare scores of all replacements at each position with one call of KenLM per sentence."""
     try:
         import kenlm
@@ -149,16 +151,16 @@ def replace(model: NgramModel, sentence: Sentence, words: tuple[str, ...], repea
     model.replacement_log_probs(sentence, 1, words)  # reads the tables, once per search
     ours = theirs = 0.0
     for position in range(len(sentence)):
-        before, after = sentence.words[:position], sentence.words[position + 1 :]
-        texts = [" ".join((*before, word, *after)) for word in words]
+        first_words, last_words = sentence.words[:position], sentence.words[position + 1 :]
+        texts = [" ".join((*first_words, word, *last_words)) for word in words]
         for _ in range(repeats):
             start = perf_counter()
-            fast = model.replacement_log_probs(sentence, position, words)
+            scores = model.replacement_log_probs(sentence, position, words)
             ours += perf_counter() - start
             start = perf_counter()
-            slow = [one_by_one(text) for text in texts]
+            expected = [one_by_one(text) for text in texts]
             theirs += perf_counter() - start
-        np.testing.assert_allclose(fast, np.array(slow) * math.log(10), rtol=1e-5)
+        np.testing.assert_allclose(scores, np.array(expected) * math.log(10), rtol=1e-5)
     runs = repeats * len(sentence)
     print(
         f"{len(words):,} words at a position: {1e3 * ours / runs:.2f} ms, kenlm one by one "
@@ -166,27 +168,29 @@ def replace(model: NgramModel, sentence: Sentence, words: tuple[str, ...], repea
     )
 
 
-def search(accept: NgramModel, reject: NgramModel, naturals: list[Sentence]) -> None:
+def measure_search(accept: NgramModel, reject: NgramModel, naturals: list[Sentence]) -> None:
     """Print the time of a triplet with the whole vocabulary."""
     words = accept.vocabulary(5)
     usable = [s for s in naturals if not words.missing_words(s)]
     start = perf_counter()
     for seed, natural in enumerate(usable):
         synthesize_triplet(accept, reject, natural, words, seed=seed)
-    each = (perf_counter() - start) / len(usable)
-    print(f"a triplet over {len(words.words):,} words: {each:.3f} s (mean of {len(usable)})")
+    seconds = (perf_counter() - start) / len(usable)
+    print(f"a triplet over {len(words.words):,} words: {seconds:.3f} s (mean of {len(usable)})")
 
 
 def main() -> None:
     quick = "--quick" in sys.argv
     with tempfile.TemporaryDirectory() as name:
         if "--equality" in sys.argv:
-            equality(Path(name), quick=quick)
+            check_equality(Path(name), quick=quick)
             return
-        models = {order: train(order, Path(name)) for order in ((2, 3) if quick else (2, 3, 5))}
+        models = {
+            order: train_model(order, Path(name)) for order in ((2, 3) if quick else (2, 3, 5))
+        }
         for order, model in models.items():
-            agree(model, order)
-            score(model, 10_000 if quick else 200_000)
+            compare_with_lmplz(model, order)
+            measure_scoring(model, 10_000 if quick else 200_000)
         if STUDY.is_dir():
             from contstim.experiments.reproduce.published import read_vocabulary
 
@@ -198,8 +202,8 @@ def main() -> None:
             words = models[2].vocabulary(1).inner
             naturals = generate(5, seed=1, words=8)
             sentence = naturals[0]
-        replace(models[3], sentence, words, repeats=1 if quick else 5)
-        search(models[3], models[2], naturals)
+        measure_replacements(models[3], sentence, words, repeats=1 if quick else 5)
+        measure_search(models[3], models[2], naturals)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 def files_of(folder: Path) -> dict[str, Any]:
     """Return the path of each file in a folder → its masked content."""
     return {
-        masked(path.relative_to(folder).as_posix(), folder): content_of(path, folder)
+        mask_text(path.relative_to(folder).as_posix(), folder): content_of(path, folder)
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.suffix not in UNSTABLE and COPIES not in path.parts
     }
@@ -43,54 +43,58 @@ def content_of(path: Path, folder: Path) -> Any:
     """Return JSON as a value, texts as lines, pages as lines and checksum, others as checksum."""
     content = path.read_bytes()
     if path.suffix in (".json", ".jsonld") and len(content) < MOST_JSON:
-        return masked_json(json.loads(content), folder)
+        return mask_json(json.loads(content), folder)
     if path.suffix in TABLES or path.suffix == ".arpa":
-        return shortened(masked(content.decode(), folder).splitlines())
+        return shorten_lines(mask_text(content.decode(), folder).splitlines())
     if path.suffix in (".html", ".js", ".css", ".svg"):
-        text = masked(content.decode(), folder)
-        seen = re.sub(r"(?s)<(script|style|svg)\b.*?</\1>", "", text)
-        lines = [each.strip() for each in re.sub(r"<[^>]*>", "\n", seen).splitlines()]
-        told = shortened([each for each in lines if each]) if path.suffix == ".html" else []
-        return {"checksum": checksum(text.encode()), "text": told}
+        text = mask_text(content.decode(), folder)
+        visible = re.sub(r"(?s)<(script|style|svg)\b.*?</\1>", "", text)
+        lines = [line.strip() for line in re.sub(r"<[^>]*>", "\n", visible).splitlines()]
+        text_lines = (
+            shorten_lines([line for line in lines if line]) if path.suffix == ".html" else []
+        )
+        return {"checksum": checksum(text.encode()), "text": text_lines}
     return checksum(content)
 
 
-def shortened(lines: list[str]) -> list[str]:
-    rest = lines[MOST_LINES:]
-    return lines[:MOST_LINES] + ([f"rest: {checksum(chr(10).join(rest).encode())}"] if rest else [])
+def shorten_lines(lines: list[str]) -> list[str]:
+    tail = lines[MOST_LINES:]
+    return lines[:MOST_LINES] + ([f"rest: {checksum(chr(10).join(tail).encode())}"] if tail else [])
 
 
 def checksum(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:20]
 
 
-def masked(text: str, folder: Path) -> str:
+def mask_text(text: str, folder: Path) -> str:
     text = text.replace(str(folder.parent), "FOLDER")
     for pattern, name in MASKS.items():
         text = re.sub(pattern, name, text)
     return text
 
 
-def masked_lines(printed: str, folder: Path) -> list[str]:
+def mask_lines(printed: str, folder: Path) -> list[str]:
     """Return the printed lines of a command, without frames of tables and progress bars."""
     lines = [re.sub(r"[\s━┏┳┓┡╇┩│┃└┴┘─]+", " ", line) for line in printed.splitlines()]
     return [
-        masked(line.strip(), folder) for line in lines if line.strip() and not PROGRESS.search(line)
+        mask_text(line.strip(), folder)
+        for line in lines
+        if line.strip() and not PROGRESS.search(line)
     ]
 
 
-def masked_json(value: Any, folder: Path, key: str = "") -> Any:
+def mask_json(value: Any, folder: Path, key: str = "") -> Any:
     if isinstance(value, dict):
         inner = {"versions": "VERSION"}.get(key)
         return {
-            masked(name, folder): inner or masked_json(each, folder, name)
-            for name, each in value.items()
+            mask_text(name, folder): inner or mask_json(item, folder, name)
+            for name, item in value.items()
         }
     if MASKED_KEYS.fullmatch(key):
         return "MASKED"
     if isinstance(value, list):
-        return [masked_json(each, folder) for each in value]
-    return masked(value, folder) if isinstance(value, str) else value
+        return [mask_json(item, folder) for item in value]
+    return mask_text(value, folder) if isinstance(value, str) else value
 
 
 def differences(old: Any, new: Any, path: str = "") -> Any:
@@ -105,14 +109,16 @@ def differences(old: Any, new: Any, path: str = "") -> Any:
         for number, pair in enumerate(zip(old, new, strict=True)):
             yield from differences(*pair, f"{path}/{number}")
     elif isinstance(old, list) and isinstance(new, list):
-        before, after = ([json.dumps(each, ensure_ascii=False) for each in x] for x in (old, new))
-        changed = [each for each in difflib.ndiff(before, after) if each[0] in "+-"]
-        yield f"{path}: {len(old)} → {len(new)} entries: " + "; ".join(changed[:8])
-    elif not same(old, new):
+        old_lines, new_lines = (
+            [json.dumps(entry, ensure_ascii=False) for entry in x] for x in (old, new)
+        )
+        changes = [line for line in difflib.ndiff(old_lines, new_lines) if line[0] in "+-"]
+        yield f"{path}: {len(old)} → {len(new)} entries: " + "; ".join(changes[:8])
+    elif not is_same(old, new):
         yield f"{path}: {old!r} → {new!r}"
 
 
-def same(old: Any, new: Any) -> bool:
+def is_same(old: Any, new: Any) -> bool:
     """Return True if values are equal; numbers, also in texts, may differ by 1e-6."""
     if type(old) is not type(new) or isinstance(old, bool):
         return bool(old == new and isinstance(old, bool) == isinstance(new, bool))
@@ -123,7 +129,7 @@ def same(old: Any, new: Any) -> bool:
     if NUMBER.sub("#", old) != NUMBER.sub("#", new):
         return False
     pairs = zip(NUMBER.findall(old), NUMBER.findall(new), strict=True)
-    return all(a == b or ("." in a + b and same(float(a), float(b))) for a, b in pairs)
+    return all(a == b or ("." in a + b and is_same(float(a), float(b))) for a, b in pairs)
 
 
 def signatures() -> dict[str, Any]:
@@ -142,21 +148,21 @@ def signature(thing: Any) -> Any:
         parameters = [*inspect.signature(thing).parameters.values()]
     except ValueError:
         parameters = []
-    found: dict[str, Any] = {"()": [written(each) for each in parameters]}
+    facts: dict[str, Any] = {"()": [parameter_text(parameter) for parameter in parameters]}
     if inspect.isclass(thing):
-        found["is"] = [kind.__name__ for kind in thing.__mro__[1:-1]]
+        facts["is"] = [kind.__name__ for kind in thing.__mro__[1:-1]]
         for name, member in inspect.getmembers_static(thing):
             if not name.startswith("_"):
-                inner = inspect.unwrap(getattr(member, "__func__", member))
-                found[name] = signature(inner) if inspect.isfunction(inner) else "attribute"
-    return found
+                function = inspect.unwrap(getattr(member, "__func__", member))
+                facts[name] = signature(function) if inspect.isfunction(function) else "attribute"
+    return facts
 
 
-def written(parameter: inspect.Parameter) -> str:
+def parameter_text(parameter: inspect.Parameter) -> str:
     # For other defaults, only the type is recorded, because texts of objects contain addresses
     default = parameter.default
-    plain = (str, int, float, tuple, type(None), type)
-    if default is parameter.empty or isinstance(default, plain):
+    plain_types = (str, int, float, tuple, type(None), type)
+    if default is parameter.empty or isinstance(default, plain_types):
         return str(parameter)
     return f"{parameter.replace(default=parameter.empty)} = {type(default).__name__}"
 
@@ -175,9 +181,9 @@ def commands_of(command: Any, name: str) -> Any:
     # A context replaces a placeholder by the real command
     context = command.make_context(name, [], resilient_parsing=True)
     command = context.command
-    yield name, {each.name: parameter_facts(each) for each in command.get_params(context)}
-    for inner in command.list_commands(context) if hasattr(command, "list_commands") else ():
-        yield from commands_of(command.get_command(context, inner), f"{name} {inner}")
+    yield (name, {p.name: parameter_facts(p) for p in command.get_params(context)})
+    for subcommand in command.list_commands(context) if hasattr(command, "list_commands") else ():
+        yield from commands_of(command.get_command(context, subcommand), f"{name} {subcommand}")
 
 
 def parameter_facts(parameter: Any) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def frequent_words(text: list[Sentence], n_initial: int, n_inner: int) -> Vocabu
     )
 
 
-def generated(folder: Path, n: int, seed: int, words: int | None = None) -> list[Sentence]:
+def generate_cached(folder: Path, n: int, seed: int, words: int | None = None) -> list[Sentence]:
     """Generate sentences of the embedded English; cache them in a file."""
     path = folder / f"sentences-{n}-{seed}-{words}.txt"
     if not path.is_file():
@@ -73,13 +73,13 @@ def generated(folder: Path, n: int, seed: int, words: int | None = None) -> list
     return [Sentence.parse(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def naturals(folder: Path, words: Vocabulary, length: int, n: int) -> list[Sentence]:
+def natural_sentences(folder: Path, words: Vocabulary, length: int, n: int) -> list[Sentence]:
     """Return new sentences of these words without repeated words."""
-    pool = generated(folder, 3_000 if n > 2 else 300, seed=1, words=length)
+    pool = generate_cached(folder, 3_000 if n > 2 else 300, seed=1, words=length)
     return [s for s in pool if not words.missing_words(s) and not repeats(s.words)][:n]
 
 
-def searched(
+def run_search(
     accept: LanguageModel,
     reject: LanguageModel,
     natural: Sentence,
@@ -103,36 +103,38 @@ def searched(
     }
 
 
-def of_ngrams(
+def ngram_cases(
     folder: Path, text: list[Sentence], n: int, lengths: tuple[int, ...]
 ) -> Iterator[Any]:
     """Yield directions of the n-gram pair, with a sentence and a function for the best loss."""
     pair = [train(name, text, folder, seed=0) for name in ("2-gram", "3-gram")]
     words = frequent_words(text, N_INITIAL, N_INNER)
-    ways = [
-        (accept, reject, partial(by_bounds, BestSentence(accept, reject, words), accept))  # type: ignore[arg-type]
+    directions = [
+        (accept, reject, partial(bounded_best, BestSentence(accept, reject, words), accept))  # type: ignore[arg-type]
         for accept, reject in permutations(pair)
     ]
     # Lengths and directions alternate, so that partial results are balanced
-    by_length = [naturals(folder, words, length, n) for length in lengths]
-    for some in zip_longest(*by_length):
-        for (accept, reject, best), natural in product(ways, some):
+    by_length = [natural_sentences(folder, words, length, n) for length in lengths]
+    for sentences in zip_longest(*by_length):
+        for (accept, reject, best), natural in product(directions, sentences):
             if natural is not None:
                 yield "n-gram", accept, reject, words, [natural], best
 
 
-def by_bounds(solver: BestSentence, accept: LanguageModel, natural: Sentence, loss: float) -> Case:
+def bounded_best(
+    solver: BestSentence, accept: LanguageModel, natural: Sentence, loss: float
+) -> Case:
     """Return the lowest loss by branch and bound."""
     result = solver.find(float(accept.log_probs([natural])[0]), len(natural), loss)
     return {"best": min(loss, result.loss), "proven": result.proven, "nodes": result.nodes}
 
 
-def of_networks(
+def network_cases(
     folder: Path, text: list[Sentence], n: int, *, quick: bool = False
 ) -> Iterator[Any]:
     """Yield directions of pairs of networks; each natural sentence has another vocabulary."""
     few_words, epochs = (6, 1) if quick else (FEW_WORDS, None)
-    pool = generated(folder, 500, seed=2, words=4)
+    pool = generate_cached(folder, 500, seed=2, words=4)
     frequent = [word for word, _ in Counter(w for s in text for w in s.words[1:]).most_common(60)]
     rng = np.random.default_rng(0)
     for names in NETWORKS[:1] if quick else NETWORKS:
@@ -141,21 +143,24 @@ def of_networks(
         usable = [s for s in usable if all(model.knows(s.words).all() for model in pair)]
         for accept, reject in permutations(pair):
             for natural in usable[:n]:
-                others = [w for w in frequent if w not in natural.words[1:]]
-                inner = [*natural.words[1:], *rng.permutation(others)[: few_words - 3].tolist()]
-                words = Vocabulary((natural.words[0], "The", "He"), tuple(inner))
-                every = [
-                    Sentence((first, *rest), natural.end)
-                    for first in words.initial
-                    for rest in permutations(words.inner, 3)
-                    if not repeats((first, *rest))
+                other_words = [w for w in frequent if w not in natural.words[1:]]
+                inner = [
+                    *natural.words[1:],
+                    *rng.permutation(other_words)[: few_words - 3].tolist(),
                 ]
-                best = partial(by_scoring_all, every, accept, reject)
+                words = Vocabulary((natural.words[0], "The", "He"), tuple(inner))
+                all_sentences = [
+                    Sentence((first, *later_words), natural.end)
+                    for first in words.initial
+                    for later_words in permutations(words.inner, 3)
+                    if not repeats((first, *later_words))
+                ]
+                best = partial(exhaustive_best, all_sentences, accept, reject)
                 yield "network", accept, reject, words, [natural], best
 
 
-def by_scoring_all(
-    every: list[Sentence],
+def exhaustive_best(
+    all_sentences: list[Sentence],
     accept: LanguageModel,
     reject: LanguageModel,
     natural: Sentence,
@@ -163,10 +168,10 @@ def by_scoring_all(
 ) -> Case:
     """Return the lowest loss by scoring all sentences."""
     floor = float(accept.log_probs([natural])[0])
-    scores = accept.log_probs(every)
-    keeps = [s for s, score in zip(every, scores, strict=True) if score >= floor]
-    lowest = float(reject.log_probs(keeps).min()) if keeps else loss
-    return {"best": min(loss, lowest), "proven": True, "nodes": len(every)}
+    scores = accept.log_probs(all_sentences)
+    feasible = [s for s, score in zip(all_sentences, scores, strict=True) if score >= floor]
+    lowest = float(reject.log_probs(feasible).min()) if feasible else loss
+    return {"best": min(loss, lowest), "proven": True, "nodes": len(all_sentences)}
 
 
 def interval(values: FloatArray) -> tuple[float, float]:
@@ -183,10 +188,10 @@ def report(cases: list[Case]) -> None:
         key = (case["kind"], case["accept"], case["reject"], case["natural"])
         by_case.setdefault(key, {})[case["recipe"]] = case
     recipes = list(dict.fromkeys(case["recipe"] for case in cases))
-    every = {key: some for key, some in by_case.items() if len(some) == len(recipes)}
+    complete = {key: runs for key, runs in by_case.items() if len(runs) == len(recipes)}
     # The best loss is proven for all recipes of a case if it is proven for one
-    proven = {k: s for k, s in every.items() if any(c["proven"] for c in s.values())}
-    print(f"{len(every)} cases; the best sentence is proven in {len(proven)}")
+    proven = {k: s for k, s in complete.items() if any(c["proven"] for c in s.values())}
+    print(f"{len(complete)} cases; the best sentence is proven in {len(proven)}")
 
     def table(title: str, keys: list[tuple[str, ...]]) -> None:
         if not keys:
@@ -194,20 +199,20 @@ def report(cases: list[Case]) -> None:
         print(f"\n{title}: {len(keys)} cases")
         print("recipe         the best   mean gap [95 %]          largest   drop of best   CPU s")
         for recipe in recipes:
-            some = [proven[key][recipe] for key in keys]
+            runs = [proven[key][recipe] for key in keys]
             best = [min(c["best"] for c in proven[key].values()) for key in keys]
-            gaps = np.array([c["loss"] - b for c, b in zip(some, best, strict=True)])
+            gaps = np.array([c["loss"] - b for c, b in zip(runs, best, strict=True)])
             share = np.mean(np.array(gaps) <= [ROUNDING[key[0]] for key in keys])
-            possible = np.mean([c["drop"] + g for c, g in zip(some, gaps, strict=True)])
+            possible = np.mean([c["drop"] + g for c, g in zip(runs, gaps, strict=True)])
             low, high = interval(gaps)
             print(
                 f"{recipe:14} {share:8.2f} {gaps.mean():8.3f} [{low:6.3f}, {high:6.3f}] "
-                f"{gaps.max():12.2f} {possible:12.2f} {np.mean([c['seconds'] for c in some]):12.2f}"
+                f"{gaps.max():12.2f} {possible:12.2f} {np.mean([c['seconds'] for c in runs]):12.2f}"
             )
 
     table("n-gram x n-gram", [key for key in proven if key[0] == "n-gram"])
     for length in LENGTHS:
-        of_length = {k for k, some in proven.items() if some[recipes[0]]["words"] == length}
+        of_length = {k for k, runs in proven.items() if runs[recipes[0]]["words"] == length}
         table(f"  {length} words", [k for k in proven if k[0] == "n-gram" and k in of_length])
     for pair in NETWORKS:
         keys = [k for k in proven if k[0] == "network" and set(k[1:3]) == set(pair)]
@@ -233,22 +238,24 @@ def main() -> None:
     cases = [json.loads(line) for line in lines]
     if not options.report:
         quick = options.quick
-        text = generated(folder, 300 if quick else 8_000, seed=0)
-        done = {(c["kind"], c["accept"], c["reject"], c["natural"], c["recipe"]) for c in cases}
-        n, of_each = (2, 1) if quick else (options.sentences, options.of_networks)
+        text = generate_cached(folder, 300 if quick else 8_000, seed=0)
+        finished = {(c["kind"], c["accept"], c["reject"], c["natural"], c["recipe"]) for c in cases}
+        n, n_network_sentences = (2, 1) if quick else (options.sentences, options.of_networks)
         lengths = (5,) if quick else LENGTHS
         directions = chain(
-            of_ngrams(folder, text, n, lengths),
-            of_networks(folder, text, of_each, quick=quick) if of_each else (),
+            ngram_cases(folder, text, n, lengths),
+            network_cases(folder, text, n_network_sentences, quick=quick)
+            if n_network_sentences
+            else (),
         )
-        for kind, accept, reject, words, chosen, best in directions:
-            for natural in chosen:
+        for kind, accept, reject, words, naturals_of_case, best in directions:
+            for natural in naturals_of_case:
                 for recipe in options.recipe or ("default", WITHOUT_PRICES):
-                    if (kind, accept.name, reject.name, natural.text, recipe) in done:
+                    if (kind, accept.name, reject.name, natural.text, recipe) in finished:
                         continue
                     restarts = SINGLE if quick else None
-                    found = searched(accept, reject, natural, words, recipe, restarts)
-                    case = {"kind": kind, **found}
+                    run = run_search(accept, reject, natural, words, recipe, restarts)
+                    case = {"kind": kind, **run}
                     case |= best(natural, case["loss"])
                     cases.append(case)
                     with path.open("a", encoding="utf-8") as file:

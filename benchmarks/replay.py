@@ -101,13 +101,13 @@ class DecidedPair:
     triplets: list[Triplet]
 
 
-def read(data: Path) -> Experiment:
+def read_trials(data: Path) -> Experiment:
     folder = data / "contstimlang"
-    every, responses = read_experiment(folder, data / "contstimlang-fork" / "data")
-    trials = [trial for trial in every if trial.condition is not Condition.CATCH]
-    second = Counter(answer.trial_id for answer in responses if answer.rating > 3)
+    all_trials, responses = read_experiment(folder, data / "contstimlang-fork" / "data")
+    trials = [trial for trial in all_trials if trial.condition is not Condition.CATCH]
+    n_second = Counter(answer.trial_id for answer in responses if answer.rating > 3)
     stimuli = read_stimulus_scores(folder)
-    first, other = (
+    first_scores, second_scores = (
         stimuli.log_probs[[stimuli.rows[sentence] for sentence in sentences]]
         for sentences in ([t.sentence_1 for t in trials], [t.sentence_2 for t in trials])
     )
@@ -116,8 +116,8 @@ def read(data: Path) -> Experiment:
         np.array([trial.group for trial in trials]),
         [frozenset({trial.model_1, trial.model_2} - {""}) for trial in trials],
         [trial.source_id for trial in trials],
-        np.array([second[trial.trial_id] for trial in trials]),
-        other - first,
+        np.array([n_second[trial.trial_id] for trial in trials]),
+        second_scores - first_scores,
     )
 
 
@@ -133,26 +133,26 @@ def decided_pairs(experiment: Experiment, triplets: Sequence[Triplet]) -> list[D
         )
         if condition == Condition.SYNTHETIC_SYNTHETIC
     }
-    found = []
+    decided = []
     for pair in combinations(range(len(MODELS)), 2):
         names = {MODELS[model] for model in pair}
-        others = np.array([own != names for own in experiment.pairs])
-        ahead = predicted[others, pair[0]] - predicted[others, pair[1]]
-        groups = experiment.groups[others]
-        told = ttest_1samp([ahead[groups == group].mean() for group in np.unique(groups)], 0)
-        if told.pvalue >= 0.05:
+        of_other_pairs = np.array([models != names for models in experiment.pairs])
+        ahead = predicted[of_other_pairs, pair[0]] - predicted[of_other_pairs, pair[1]]
+        groups = experiment.groups[of_other_pairs]
+        test = ttest_1samp([ahead[groups == group].mean() for group in np.unique(groups)], 0)
+        if test.pvalue >= 0.05:
             continue
-        better, worse = pair if told.statistic > 0 else pair[::-1]
-        own = [t for t in triplets if {t.model_1, t.model_2} == names]
+        better, worse = pair if test.statistic > 0 else pair[::-1]
+        pair_triplets = [t for t in triplets if {t.model_1, t.model_2} == names]
         # model_1 rejects synthetic_1, so it prefers sentence_2
-        second = np.array([t.model_1 == MODELS[better] for t in own])
-        rows = [of_triplet[t.triplet_id] for t in own]
+        second = np.array([t.model_1 == MODELS[better] for t in pair_triplets])
+        rows = [of_triplet[t.triplet_id] for t in pair_triplets]
         right = np.where(second, shares[rows], 1 - shares[rows])
-        found.append(DecidedPair(better, worse, right, own))
-    return found
+        decided.append(DecidedPair(better, worse, right, pair_triplets))
+    return decided
 
 
-def named_right(shares: Numbers, people: int) -> float:
+def identification_rate(shares: Numbers, people: int) -> float:
     """Return the probability that most answers of `people` to each item are right.
 
     A tie counts one half.
@@ -177,14 +177,14 @@ class Bootstrap:
         weights = models[:, better] * models[:, worse]
         self.over_models = weights[weights.any(axis=1)]
 
-    def told(self, values: Numbers) -> str:
+    def format(self, values: Numbers) -> str:
         """Format a mean with its 95 % intervals over pairs and over models."""
         intervals = (
             np.quantile(weights @ values / weights.sum(axis=1), (0.025, 0.975))
             for weights in (self.over_pairs, self.over_models)
         )
-        shown = " ".join(f"[{low:5.2f},{high:5.2f}]" for low, high in intervals)
-        return f"{values.mean():5.2f} {shown}"
+        text = " ".join(f"[{low:5.2f},{high:5.2f}]" for low, high in intervals)
+        return f"{values.mean():5.2f} {text}"
 
 
 def choice_scores(experiment: Experiment) -> Numbers:
@@ -204,20 +204,20 @@ def evidence(
 ) -> dict[str, Numbers]:
     """Return condition → mean log Bayes factor of an answer, (n_pairs,), nats."""
     scores = choice_scores(experiment)
-    found = defaultdict(list)
+    factors = defaultdict(list)
     random = experiment.conditions == Condition.RANDOM_NATURAL
     for pair in pairs:
         names = {MODELS[pair.better], MODELS[pair.worse]}
-        own: Flags = np.array([models == names for models in experiment.pairs])
+        of_pair: Flags = np.array([models == names for models in experiment.pairs])
         fitted = []
         for model in (pair.better, pair.worse):
-            fit = scores[model][..., random if by_random else ~own].sum(axis=-1)
+            fit = scores[model][..., random if by_random else ~of_pair].sum(axis=-1)
             fitted.append(scores[model][np.unravel_index(fit.argmax(), fit.shape)])
         for condition in np.unique(experiment.conditions):
             rows = experiment.conditions == condition
-            rows &= random if condition == Condition.RANDOM_NATURAL else own
-            found[str(condition)].append((fitted[0] - fitted[1])[rows].mean())
-    return {condition: np.array(values) for condition, values in found.items()}
+            rows &= random if condition == Condition.RANDOM_NATURAL else of_pair
+            factors[str(condition)].append((fitted[0] - fitted[1])[rows].mean())
+    return {condition: np.array(values) for condition, values in factors.items()}
 
 
 def show_evidence(
@@ -226,11 +226,11 @@ def show_evidence(
     for by_random in (True, False):
         trials = "random natural pairs" if by_random else "all trials of other pairs"
         print(f"\nLog Bayes factor of an answer, nats; choice rules fitted to {trials}")
-        found = evidence(pairs, experiment, by_random=by_random)
-        for condition, values in found.items():
-            print(f"{condition:32} {bootstrap.told(values)}")
-        both = found["synthetic-synthetic"] - found["natural-synthetic"]
-        print(f"{'synthetic minus nat.-synthetic':32} {bootstrap.told(both)}")
+        factors = evidence(pairs, experiment, by_random=by_random)
+        for condition, values in factors.items():
+            print(f"{condition:32} {bootstrap.format(values)}")
+        difference = factors["synthetic-synthetic"] - factors["natural-synthetic"]
+        print(f"{'synthetic minus nat.-synthetic':32} {bootstrap.format(difference)}")
 
 
 def measures(pair: DecidedPair, scores: ScoreTable) -> dict[str, Numbers]:
@@ -260,16 +260,16 @@ def show_choice(
     Items with equal values are in random order.
     """
     rng = np.random.default_rng(0)
-    named: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
+    rates: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
     for pair in pairs:
         for name, values in measures(pair, scores).items():
             orders = [np.lexsort((rng.random(len(values)), values)) for _ in range(draws)]
             for items in (1, 3, 5):
-                shares = [named_right(pair.right[order[:items]], 20) for order in orders]
-                named[name, items].append(float(np.mean(shares)))
+                shares = [identification_rate(pair.right[order[:items]], 20) for order in orders]
+                rates[name, items].append(float(np.mean(shares)))
     print("\nBetter model identified by the first items, 20 answers to each")
-    for (measure, items), of_pairs in sorted(named.items(), key=lambda item: item[0][1]):
-        print(f"{items} {measure:30} {bootstrap.told(np.array(of_pairs))}")
+    for (measure, items), of_pairs in sorted(rates.items(), key=lambda item: item[0][1]):
+        print(f"{items} {measure:30} {bootstrap.format(np.array(of_pairs))}")
 
 
 def show_items(pairs: Sequence[DecidedPair], bootstrap: Bootstrap, draws: int) -> None:
@@ -278,19 +278,22 @@ def show_items(pairs: Sequence[DecidedPair], bootstrap: Bootstrap, draws: int) -
     of_answers = (right * (1 - right)).mean(axis=1) * 10 / 9
     of_items = right.var(axis=1, ddof=1) - of_answers / 10
     print("\nVariance of an answer (1 right, 0 wrong) between items of a pair, and within an item")
-    print(f"{'between items':32} {bootstrap.told(of_items)}")
-    print(f"{'within an item':32} {bootstrap.told(of_answers)}")
+    print(f"{'between items':32} {bootstrap.format(of_items)}")
+    print(f"{'within an item':32} {bootstrap.format(of_answers)}")
     rng = np.random.default_rng(0)
-    drawn = [rng.permuted(right, axis=1) for _ in range(draws)]  # shared by all sample sizes
+    drawn_shares = [rng.permuted(right, axis=1) for _ in range(draws)]  # shared by all sample sizes
 
-    def named(items: int, people: int) -> Numbers:
-        told = [[named_right(shares[:items], people) for shares in each] for each in drawn]
-        averages: Numbers = np.array(told).mean(axis=0)
+    def mean_rate(items: int, people: int) -> Numbers:
+        rates = [
+            [identification_rate(shares[:items], people) for shares in draw]
+            for draw in drawn_shares
+        ]
+        averages: Numbers = np.array(rates).mean(axis=0)
         return averages
 
     print("\nBetter model identified by random items; columns: answers to each item")
     people = (1, 2, 3, 5, 10, 20)
-    table = {(k, n): named(k, n) for k in (1, 2, 3, 5, 10) for n in people}
+    table = {(k, n): mean_rate(k, n) for k in (1, 2, 3, 5, 10) for n in people}
     print(f"{'items':>8}" + "".join(f"{n:>7}" for n in people))
     for k in (1, 2, 3, 5, 10):
         print(f"{k:8}" + "".join(f"{table[k, n].mean():7.3f}" for n in people))
@@ -298,8 +301,8 @@ def show_items(pairs: Sequence[DecidedPair], bootstrap: Bootstrap, draws: int) -
     for k, n in ((1, 1), (1, 5), (1, 10), (5, 1), (5, 5), (5, 10)):
         more_items, more_people = table[2 * k, n] - table[k, n], table[k, 2 * n] - table[k, n]
         print(
-            f"{k} x {n:<2} {bootstrap.told(more_items)}   {bootstrap.told(more_people)}   "
-            f"difference {bootstrap.told(more_items - more_people)}"
+            f"{k} x {n:<2} {bootstrap.format(more_items)}   {bootstrap.format(more_people)}   "
+            f"difference {bootstrap.format(more_items - more_people)}"
         )
 
 
@@ -313,7 +316,7 @@ def main() -> None:
         print(f"published: skipped, there is no folder {folder} (set CONTSTIM_DATA)")
         return
     draws = 5 if arguments.quick else 200
-    experiment = read(arguments.data)
+    experiment = read_trials(arguments.data)
     pairs = decided_pairs(experiment, read_triplets(folder, selected=True))
     bootstrap = Bootstrap(pairs, 100 * draws)
     print(f"{len(pairs)} decided pairs of models")

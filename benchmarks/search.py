@@ -73,8 +73,8 @@ def kind(specification: str) -> str:
 def naturals(vocabulary: Vocabulary, n: int, skip: int) -> list[Sentence]:
     """Return sentences of the study's corpus without repeated words, in random order."""
     path = STUDY / "resources" / "sentence_corpora" / CORPUS
-    every = [Sentence.parse(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    usable = [s for s in every if not vocabulary.missing_words(s) and not repeats(s.words)]
+    all_sentences = [Sentence.parse(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    usable = [s for s in all_sentences if not vocabulary.missing_words(s) and not repeats(s.words)]
     order = np.random.default_rng(SEED).permutation(len(usable))
     return [usable[i] for i in order[skip : skip + n].tolist()]
 
@@ -82,26 +82,26 @@ def naturals(vocabulary: Vocabulary, n: int, skip: int) -> list[Sentence]:
 def search(accept: str, reject: str, natural: Sentence, words: Vocabulary, recipe: str) -> Run:
     models = load(accept), load(reject)
     start = process_time()
-    found = synthesize(*models, natural, words, recipe=RECIPES[recipe], seed=SEED)
+    result = synthesize(*models, natural, words, recipe=RECIPES[recipe], seed=SEED)
     seconds = process_time() - start
-    curve, best = [], found.climb.start.loss
-    for step in found.climb.steps:
-        if step.loss < best:
-            best = step.loss
-            curve.append((step.cost.rows, step.cost.tokens, found.climb.start.loss - best))
-    costs = [asdict(found.costs[name]) for name in found.models]
+    curve, best_loss = [], result.climb.start.loss
+    for step in result.climb.steps:
+        if step.loss < best_loss:
+            best_loss = step.loss
+            curve.append((step.cost.rows, step.cost.tokens, result.climb.start.loss - best_loss))
+    costs = [asdict(result.costs[name]) for name in result.models]
     return {
         "accept": accept,
         "reject": reject,
         "natural": natural.text,
         "recipe": recipe,
-        "synthetic": found.synthetic.text,
+        "synthetic": result.synthetic.text,
         "costs": costs,
         "curve": curve,
-        "drop": found.natural_log_probs[1] - found.log_probs[1],
-        "slack": found.log_probs[0] - found.natural_log_probs[0],
-        "visits": found.climb.visits,
-        "steps": len(found.climb.steps),
+        "drop": result.natural_log_probs[1] - result.log_probs[1],
+        "slack": result.log_probs[0] - result.natural_log_probs[0],
+        "visits": result.climb.visits,
+        "steps": len(result.climb.steps),
         "seconds": seconds,
     }
 
@@ -115,35 +115,36 @@ def run_all(
     only: int | None,
     both_ways: bool,
 ) -> None:
-    done = {(r["accept"], r["reject"], r["natural"], r["recipe"]) for r in read(path)}
-    everything = read_vocabulary(STUDY)
+    finished = {(r["accept"], r["reject"], r["natural"], r["recipe"]) for r in read_runs(path)}
+    study_words = read_vocabulary(STUDY)
     for index in range(n):
         for number, pair in enumerate(pairs):
             if only not in {None, number}:
                 continue
-            words, _ = shared_vocabulary([load(m) for m in pair], everything)
+            words, _ = shared_vocabulary([load(m) for m in pair], study_words)
             natural = naturals(words, 1, number * 1000 + index)[0]
             directions = list(permutations(pair))
             for accept, reject in directions if both_ways else [directions[index % 2]]:
                 for recipe in recipes:
-                    if (accept, reject, natural.text, recipe) in done:
+                    if (accept, reject, natural.text, recipe) in finished:
                         continue
                     run = search(accept, reject, natural, words, recipe)
                     with path.open("a", encoding="utf-8") as file:
                         file.write(json.dumps(run) + "\n")
                     print(
-                        f"{recipe:10} {run['drop']:6.2f} nats {total(run).rows:8,} passes", end=""
+                        f"{recipe:10} {run['drop']:6.2f} nats {total_cost(run).rows:8,} passes",
+                        end="",
                     )
                     print(f" {run['seconds']:6.1f} s  {run['synthetic']}", flush=True)
 
 
-def read(path: Path) -> list[Run]:
+def read_runs(path: Path) -> list[Run]:
     if not path.is_file():
         return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def total(run: Run) -> Cost:
+def total_cost(run: Run) -> Cost:
     return sum((Cost(**cost) for cost in run["costs"]), Cost())
 
 
@@ -152,13 +153,15 @@ def drop_at(run: Run, limit: float, *, tokens: bool = False) -> float:
     return max((drop for *spent, drop in run["curve"] if spent[tokens] <= limit), default=0.0)
 
 
-def matched(runs: list[Run]) -> list[tuple[Run, Run]]:
+def match_runs(runs: list[Run]) -> list[tuple[Run, Run]]:
     """Return (published, default) runs from the same sentence in the same direction."""
-    found: dict[tuple[str, ...], dict[str, Run]] = {}
+    runs_by_case: dict[tuple[str, ...], dict[str, Run]] = {}
     for run in runs:
         key = (run["accept"], run["reject"], run["natural"])
-        found.setdefault(key, {})[run["recipe"]] = run
-    return [(r["golan2023"], r["default"]) for r in found.values() if set(r) >= set(COMPARED)]
+        runs_by_case.setdefault(key, {})[run["recipe"]] = run
+    return [
+        (r["golan2023"], r["default"]) for r in runs_by_case.values() if set(r) >= set(COMPARED)
+    ]
 
 
 def interval(ours: FloatArray, theirs: FloatArray) -> tuple[float, float]:
@@ -169,26 +172,26 @@ def interval(ours: FloatArray, theirs: FloatArray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def compare(title: str, both: list[tuple[Run, Run]]) -> None:
-    sentences = {published["natural"] for published, _ in both}
-    theirs = np.array([published["drop"] for published, _ in both])
-    passes = np.array([total(published).rows for published, _ in both])
-    print(f"\n{title}: {len(both)} searches from {len(sentences)} natural sentences")
+def print_comparison(title: str, pairs: list[tuple[Run, Run]]) -> None:
+    sentences = {published["natural"] for published, _ in pairs}
+    theirs = np.array([published["drop"] for published, _ in pairs])
+    passes = np.array([total_cost(published).rows for published, _ in pairs])
+    print(f"\n{title}: {len(pairs)} searches from {len(sentences)} natural sentences")
     print(f"  golan2023  mean drop {theirs.mean():6.2f} nats, {passes.mean():10,.0f} passes")
-    own = np.array([total(ours).rows for _, ours in both])
-    print(f"  default    mean drop {np.mean([r['drop'] for _, r in both]):6.2f} nats, ", end="")
-    print(f"{own.mean():10,.0f} passes until its end")
+    own_passes = np.array([total_cost(default).rows for _, default in pairs])
+    print(f"  default    mean drop {np.mean([r['drop'] for _, r in pairs]):6.2f} nats, ", end="")
+    print(f"{own_passes.mean():10,.0f} passes until its end")
     print("  default, stopped at a share of the published search's passes (tokens):")
     for share in FRACTIONS:
-        ours = np.array([drop_at(o, share * total(p).rows) for p, o in both])
-        by_tokens = [drop_at(o, share * total(p).tokens, tokens=True) for p, o in both]
+        ours = np.array([drop_at(o, share * total_cost(p).rows) for p, o in pairs])
+        by_tokens = [drop_at(o, share * total_cost(p).tokens, tokens=True) for p, o in pairs]
         low, high = interval(ours, theirs)
         print(
             f"    {share:5.2f}  mean drop {ours.mean():6.2f} ({np.mean(by_tokens):6.2f})  ", end=""
         )
         print(f"{ours.mean() / theirs.mean():5.2f} of golan2023's [{low:.2f}, {high:.2f}]")
     shares = np.linspace(0.01, 1, 100)
-    means = [np.mean([drop_at(o, s * total(p).rows) for p, o in both]) for s in shares]
+    means = [np.mean([drop_at(o, s * total_cost(p).rows) for p, o in pairs]) for s in shares]
     enough = [share for share, mean in zip(shares, means, strict=True) if mean >= theirs.mean()]
     print(
         f"  golan2023's mean drop is reached with {min(enough, default=np.nan):.2f} of its passes"
@@ -199,7 +202,7 @@ def kinds_of(run: Run) -> tuple[str, ...]:
     return tuple(sorted((kind(run["accept"]), kind(run["reject"]))))
 
 
-def costs_of_a_study(runs: list[Run], large: dict[str, float], flops: float) -> None:
+def print_costs_of_a_study(runs: list[Run], large: dict[str, float], flops: float) -> None:
     """Print costs per triplet by kind of pair, and the hours of a study of the published size."""
     pairs_of_kind = {
         ("causal", "masked"): 4,  # 1 x 4 models of the study; recurrent models are excluded
@@ -212,18 +215,18 @@ def costs_of_a_study(runs: list[Run], large: dict[str, float], flops: float) -> 
     hours = dict.fromkeys(COMPARED, 0.0)
     for kinds, n_pairs in pairs_of_kind.items():
         for recipe in COMPARED:
-            some = [r for r in runs if r["recipe"] == recipe and kinds_of(r) == kinds]
-            if not some:
+            kind_runs = [r for r in runs if r["recipe"] == recipe and kinds_of(r) == kinds]
+            if not kind_runs:
                 continue
-            spent = [total(r) for r in some]
+            spent = [total_cost(r) for r in kind_runs]
             passes, tokens = 2 * np.mean([(c.rows, c.tokens) for c in spent], axis=0)
-            seconds = 2 * np.mean([r["seconds"] for r in some])
+            seconds = 2 * np.mean([r["seconds"] for r in kind_runs])
             title = f"  {' / '.join(kinds):18}{recipe:10}"
             print(f"{title}{passes:12,.0f}{tokens:12,.0f}{seconds:10.1f}")
-            for r in some:
+            for r in kind_runs:
                 for model, cost in zip((r["accept"], r["reject"]), r["costs"], strict=True):
                     work = 2 * cost["tokens"] * 2 * large.get(kind(model), 0.0)
-                    hours[recipe] += n_pairs * 100 * work / len(some) / flops / 3600
+                    hours[recipe] += n_pairs * 100 * work / len(kind_runs) / flops / 3600
     print(
         "the transformers' part of 36 pairs x 100 triplets, with 335 million weights in masked and"
     )
@@ -232,49 +235,49 @@ def costs_of_a_study(runs: list[Run], large: dict[str, float], flops: float) -> 
         print(f"  {recipe:10} {needed:8.1f} hours")
 
 
-def agreement(specification: str, n: int, n_words: int) -> None:
+def print_agreement(specification: str, n: int, n_words: int) -> None:
     """Print the rank correlation of estimates with exact scores, over random words."""
     model = load(specification)
     words, _ = shared_vocabulary([model], read_vocabulary(STUDY))
     rng = np.random.default_rng(SEED)
-    found: dict[str, list[float]] = {}
-    spent: dict[str, list[float]] = {}
+    correlations: dict[str, list[float]] = {}
+    passes: dict[str, list[float]] = {}
     for sentence in naturals(words, n, 0):
         position = int(rng.integers(1, len(sentence)))
-        some = rng.choice(words.inner, n_words, replace=False).tolist()
-        exact = model.replacement_log_probs(sentence, position, some)
-        ways = {"bounds" if model.draft() is None else "shared terms": model.replacements}
+        candidates = rng.choice(words.inner, n_words, replace=False).tolist()
+        exact = model.replacement_log_probs(sentence, position, candidates)
+        methods = {"bounds" if model.draft() is None else "shared terms": model.replacements}
         for effort in (0, 1, 2) if model.draft() is not None else ():
             draft = model.draft(effort)
             assert draft is not None
-            ways[f"first estimate of draft {effort}"] = draft.replacements
-            ways[f"draft {effort}"] = draft.replacement_log_probs  # type: ignore[assignment]
-        for name, way in ways.items():
+            methods[f"first estimate of draft {effort}"] = draft.replacements
+            methods[f"draft {effort}"] = draft.replacement_log_probs  # type: ignore[assignment]
+        for name, method in methods.items():
             with counting(Tally()) as tally:
-                known = way(sentence, position, some)
-            values = getattr(known, "estimate", known)
-            found.setdefault(name, []).append(float(spearmanr(values, exact).statistic))
-            spent.setdefault(name, []).append(tally.total.rows)
+                replacement_scores = method(sentence, position, candidates)
+            values = getattr(replacement_scores, "estimate", replacement_scores)
+            correlations.setdefault(name, []).append(float(spearmanr(values, exact).statistic))
+            passes.setdefault(name, []).append(tally.total.rows)
     print(
         f"\nrank correlation with the exact score, {model.name}: {n} places, {n_words} words each"
     )
-    for name, values in found.items():
+    for name, values in correlations.items():
         low, mean = min(values), np.mean(values)
-        print(f"  {name:26} mean {mean:.3f}, lowest {low:.3f}, {np.mean(spent[name]):7.1f} passes")
+        print(f"  {name:26} mean {mean:.3f}, lowest {low:.3f}, {np.mean(passes[name]):7.1f} passes")
 
 
-def exact_pair(n: int) -> None:
+def print_exact_pair(n: int) -> None:
     """Print time and drop of triplets of the 2-gram and the 3-gram over the whole vocabulary."""
     words, _ = shared_vocabulary([load("2-gram"), load("3-gram")], read_vocabulary(STUDY))
-    warm, *some = naturals(words, n + 1, 0)
+    first_sentence, *sentences = naturals(words, n + 1, 0)
     for recipe in COMPARED:
-        search("2-gram", "3-gram", warm, words, recipe)
+        search("2-gram", "3-gram", first_sentence, words, recipe)
         runs = [
             [search(a, r, natural, words, recipe) for a, r in permutations(("2-gram", "3-gram"))]
-            for natural in some
+            for natural in sentences
         ]
-        seconds = [sum(run["seconds"] for run in both) for both in runs]
-        drop = np.mean([run["drop"] for both in runs for run in both])
+        seconds = [sum(run["seconds"] for run in directions) for directions in runs]
+        drop = np.mean([run["drop"] for directions in runs for run in directions])
         print(f"2-gram / 3-gram, {len(words.words):,} words, {n} triplets, {recipe}: ", end="")
         print(f"{np.mean(seconds):.2f} s each, at most {max(seconds):.2f}; mean drop {drop:.2f}")
 
@@ -307,18 +310,18 @@ def main() -> None:
             only=options.only,
             both_ways=not options.one_way,
         )
-    runs = read(options.runs)
+    runs = read_runs(options.runs)
     for pair in sorted({tuple(sorted((r["accept"], r["reject"]))) for r in runs}):
-        some = [r for r in runs if {r["accept"], r["reject"]} == set(pair)]
-        if all(total(r).rows for r in some):
-            compare(" / ".join(pair), matched(some))
-    networks = matched([r for r in runs if total(r).rows])
+        pair_runs = [r for r in runs if {r["accept"], r["reject"]} == set(pair)]
+        if all(total_cost(r).rows for r in pair_runs):
+            print_comparison(" / ".join(pair), match_runs(pair_runs))
+    networks = match_runs([r for r in runs if total_cost(r).rows])
     if networks:
-        compare("all pairs", networks)
-        costs_of_a_study(runs, {"masked": 0.335e9, "causal": 1.56e9}, options.tflops * 1e12)
+        print_comparison("all pairs", networks)
+        print_costs_of_a_study(runs, {"masked": 0.335e9, "causal": 1.56e9}, options.tflops * 1e12)
     for model in sorted({r["accept"] for r in runs if kind(r["accept"]) != "n-gram"}):
-        agreement(model, 6, 40)
-    exact_pair(1 if options.quick else 10)
+        print_agreement(model, 6, 40)
+    print_exact_pair(1 if options.quick else 10)
 
 
 if __name__ == "__main__":

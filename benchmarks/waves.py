@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 RULES = WaveRules(people_per_wave=12, trials_per_person=12, max_people=240)
 
 
-def world(
+def simulate_world(
     rng: np.random.Generator,
     differences: dict[tuple[str, str], float],
     *,
@@ -70,9 +70,9 @@ def world(
         n_items = n_lists // people if singly else n_lists
         p = 0.5 + differences.get(pair, 0.0) / 2 + item_sd * rng.normal(size=(n_items, 1, n_trials))
         p = np.clip(p, 0.01, 0.99)
-        own = leaning * rng.normal(size=(n_items, people, 1))
-        own = own + mixture * rng.choice([-1, 1], size=(n_items, people, 1))
-        p = (1 - lapses) * expit(logit(p) + own) + lapses / 2
+        leanings = leaning * rng.normal(size=(n_items, people, 1))
+        leanings = leanings + mixture * rng.choice([-1, 1], size=(n_items, people, 1))
+        p = (1 - lapses) * expit(logit(p) + leanings) + lapses / 2
         signs = np.where(rng.random(p.shape) < p, 1.0, -1.0)
         return np.asarray(signs.mean(axis=2).ravel() if singly else signs.mean(axis=(1, 2)))
 
@@ -94,7 +94,7 @@ def worlds() -> Iterator[tuple[str, int, dict[tuple[str, str], float], dict[str,
     yield "a near tie of the best two", 3, {("a", "b"): 0.02, ("a", "c"): 0.3, ("b", "c"): 0.3}, {}
 
 
-def error_rates(simulations: int) -> None:
+def measure_error_rates(simulations: int) -> None:
     print(f"{simulations:,} simulations each; a given model (a) is ever dropped by mistake:")
     limit = 0.05 + 2 * np.sqrt(0.05 * 0.95 / simulations)
     for name, n_models, differences, settings in worlds():
@@ -102,7 +102,7 @@ def error_rates(simulations: int) -> None:
         rules = replace(RULES, people_per_list=int(settings.get("people", 1)))
         dropped = 0
         for _ in range(simulations):
-            play = world(rng, differences, **settings)  # type: ignore[arg-type]
+            play = simulate_world(rng, differences, **settings)  # type: ignore[arg-type]
             looks = simulate_waves(rules, "abc"[:n_models], play)
             dropped += any("a" in verdict.beaten for verdict, _, _ in looks)
         rate = dropped / simulations
@@ -110,18 +110,18 @@ def error_rates(simulations: int) -> None:
     rng = np.random.default_rng(0)
     dropped, rules = 0, replace(RULES, people_per_wave=15, max_people=240)
     for _ in range(simulations):
-        play = world(rng, {}, item_sd=0.4, people=5, singly=True)
+        play = simulate_world(rng, {}, item_sd=0.4, people=5, singly=True)
         looks = simulate_waves(rules, "abc", play)
         dropped += any("a" in verdict.beaten for verdict, _, _ in looks)
     print(
         f"  {'five people share a list, counted singly':45} {dropped / simulations:.3f}  must fail"
     )
     cycle = {("a", "b"): 0.3, ("b", "c"): 0.3, ("a", "c"): -0.3}
-    rng, none = np.random.default_rng(0), 0
+    rng, n_without_winner = np.random.default_rng(0), 0
     for _ in range(simulations):
-        *_, (verdict, _, _) = simulate_waves(RULES, "abc", world(rng, cycle))
-        none += not verdict.winner
-    print(f"  a cycle of three: no model beats all others in {none / simulations:.3f}")
+        *_, (verdict, _, _) = simulate_waves(RULES, "abc", simulate_world(rng, cycle))
+        n_without_winner += not verdict.winner
+    print(f"  a cycle of three: no model beats all others in {n_without_winner / simulations:.3f}")
 
 
 def answers_of_items(data: Path) -> dict[tuple[str, str], Numbers]:
@@ -145,7 +145,9 @@ def answers_of_items(data: Path) -> dict[tuple[str, str], Numbers]:
     return {pair: np.array(table) for pair, table in tables.items()}
 
 
-def replayed(rng: np.random.Generator, tables: dict[tuple[str, str], Numbers], people: int) -> Play:
+def resample_answers(
+    rng: np.random.Generator, tables: dict[tuple[str, str], Numbers], people: int
+) -> Play:
     def play(pair: tuple[str, str], n_lists: int, n_trials: int) -> Numbers:
         table = tables[pair]
         items = rng.integers(len(table), size=(n_lists, 1, n_trials))
@@ -155,20 +157,20 @@ def replayed(rng: np.random.Generator, tables: dict[tuple[str, str], Numbers], p
     return play
 
 
-def without_dropping(rules: WaveRules, play: Play) -> Iterator[tuple[int, int]]:
+def waves_without_dropping(rules: WaveRules, play: Play) -> Iterator[tuple[int, int]]:
     """Yield people and remaining models if every match goes on in equal numbers."""
     outcomes: dict[tuple[str, str], Numbers] = {p: np.empty(0) for p in combinations(MODELS, 2)}
     for people in range(rules.people_per_wave, rules.max_people + 1, rules.people_per_wave):
         for pair in outcomes:
             outcomes[pair] = np.concatenate([outcomes[pair], play(pair, rules.people_per_wave, 1)])
         matches = [Match(*pair, x, np.ones(len(x))) for pair, x in outcomes.items()]
-        left = len(verdict_of(matches, rules.alpha).surviving)
-        yield people, left
-        if left <= 1:
+        n_remaining = len(verdict_of(matches, rules.alpha).surviving)
+        yield people, n_remaining
+        if n_remaining <= 1:
             return
 
 
-def replay(data: Path, simulations: int) -> None:
+def replay_experiment(data: Path, simulations: int) -> None:
     tables = answers_of_items(data)
     rng = np.random.default_rng(0)
     print(f"replay of experiment 1, {simulations:,} times: people until 3 / 2 / 1 models remain")
@@ -180,14 +182,16 @@ def replay(data: Path, simulations: int) -> None:
     ):
         reached: dict[int, list[float]] = defaultdict(list)
         for _ in range(simulations):
-            play = replayed(rng, tables, rules.people_per_list)
+            play = resample_answers(rng, tables, rules.people_per_list)
             looks = (
                 [(people, len(v.surviving)) for v, people, _ in simulate_waves(rules, MODELS, play)]
                 if drop
-                else [*without_dropping(rules, play)]
+                else [*waves_without_dropping(rules, play)]
             )
-            for most in (3, 2, 1):
-                reached[most].append(next((p for p, left in looks if left <= most), np.inf))
+            for limit in (3, 2, 1):
+                reached[limit].append(
+                    next((p for p, n_remaining in looks if n_remaining <= limit), np.inf)
+                )
         cells = []
         for numbers in reached.values():
             median, later = np.percentile(numbers, (50, 80), method="higher")
@@ -202,9 +206,9 @@ def main() -> None:
     options = parser.parse_args()
     simulations = 20 if options.quick else 1000
     started = perf_counter()
-    error_rates(simulations)
+    measure_error_rates(simulations)
     if (options.data / "contstimlang").is_dir():
-        replay(options.data, simulations // 2)
+        replay_experiment(options.data, simulations // 2)
     else:
         print(f"replay: skipped, there is no folder {options.data} (set CONTSTIM_DATA)")
     print(f"{perf_counter() - started:.0f} s")

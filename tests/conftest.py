@@ -1,4 +1,4 @@
-"""Fixtures that every room shares: small texts, n-gram models trained on them, checkpoints."""
+"""Fixtures shared by all tests: small texts, n-gram models trained on them, checkpoints."""
 
 import gc
 import os
@@ -17,18 +17,18 @@ from contstim.reporting import canvas
 from contstim.words.sentence import Sentence
 from tests.examples import register_profiles
 
-# So that records of two runs are the same; a test of dates sets its own
+# Makes records of two runs equal; tests of dates set other values
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")
 pytest.register_assert_rewrite("contstim.testing.contract")
 register_profiles()
 STYLE_OF_READERS = dict(canvas._STYLE)
-"""Style of figures as users get them; see `quick_figures`."""
-FROZEN = [0]
-"""Number of modules when `freeze_what_lasts` was last called."""
+"""Default style of figures, which `quick_figures` changes."""
+N_MODULES = [0]
+"""Number of modules at the last call of `freeze_objects`."""
 
 
 def pytest_collection() -> None:
-    """Load every test file without the garbage collector: nothing in them is garbage."""
+    """Disable the garbage collector while test files are loaded, to save time."""
     gc.disable()
 
 
@@ -38,35 +38,35 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtest_teardown() -> None:
-    """Close the figures that a test has shown, so that none is left to the next one."""
+    """Close the figures that a test has shown."""
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.close("all")
 
 
-def freeze_what_lasts() -> None:
-    """Hide from the garbage collector what lives as long as the tests do.
+def freeze_objects() -> None:
+    """Exclude all existing objects from garbage collection, to save time.
 
-    Libraries, the tests themselves and the grammar of the embedded English are millions of objects,
-    and would else be walked whenever a model is dropped. Garbage made later is found as ever.
+    Libraries, tests and the grammar of the embedded English are millions of objects, which the
+    collector would otherwise visit whenever a model is deleted.
     """
     gc.collect()
     gc.freeze()
-    FROZEN[0] = len(sys.modules)
+    N_MODULES[0] = len(sys.modules)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def frozen() -> None:
-    """At the start of a file, where the one before it has imported libraries."""
-    if len(sys.modules) > FROZEN[0]:
-        freeze_what_lasts()
+def frozen_libraries() -> None:
+    """Exclude libraries that the previous test file has imported."""
+    if len(sys.modules) > N_MODULES[0]:
+        freeze_objects()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_figures() -> Iterator[None]:
-    """Figures of fewer pixels, whose PDFs have outlines of letters in place of fonts.
+    """Draw figures with fewer pixels, and PDF files without embedded fonts.
 
-    No test looks at single pixels, and fonts are a quarter of the time of an analysis;
-    `reporting/test_canvas.py` looks at those of readers.
+    No test reads single pixels, and fonts need a quarter of the time of an analysis.
+    `reporting/test_canvas.py` tests the default style.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(canvas, "_DPI", 72)
@@ -76,15 +76,15 @@ def quick_figures() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def english() -> list[Sentence]:
-    """Three thousand sentences of the embedded English."""
+    """3,000 sentences of the embedded English."""
     sentences = generate(3_000, seed=7)
-    freeze_what_lasts()
+    freeze_objects()
     return sentences
 
 
 @pytest.fixture(scope="session")
 def unseen() -> list[Sentence]:
-    """Sentences of eight words that most models here were not trained on."""
+    """300 eight-word sentences on which most test models were not trained."""
     return generate(300, seed=11, words=8)
 
 
@@ -111,16 +111,16 @@ def trigram(trained: Path) -> NgramModel:
 
 @pytest.fixture(scope="session")
 def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The folder of the tiny checkpoint of a name in `tests.models.tiny.BUILDERS`."""
-    from tests.models import tiny  # imports torch
+    """A function that builds a tiny checkpoint, named in `tests.models.tiny.BUILDERS`."""
+    from tests.models import tiny  # imports torch, which is slow
 
     root = tmp_path_factory.mktemp("checkpoints")
-    built: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
 
     def folder(name: str) -> Path:
-        if name not in built:
-            built[name] = tiny.build(name, root)
-        return built[name]
+        if name not in folders:
+            folders[name] = tiny.build(name, root)
+        return folders[name]
 
     return folder
 
@@ -129,10 +129,10 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str],
 def hub_model(
     tmp_path: Path, tiny_checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[str], str]:
-    """Put a model into a local cache of the hub, at a commit; gives its name on the hub."""
+    """A function that puts a model at a commit into a local hub cache and returns its name."""
     from huggingface_hub import constants
 
-    cache = tmp_path / ".cache"  # hidden, so that no test finds its files among its own
+    cache = tmp_path / ".cache"  # hidden, so that tests do not list its files
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
 
     def put(commit: str) -> str:

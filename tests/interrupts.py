@@ -1,4 +1,4 @@
-"""Programs that a test ends with Ctrl-C or a kill, in the midst of their work."""
+"""Helpers for tests that interrupt or kill a running program."""
 
 import shutil
 import signal
@@ -11,33 +11,33 @@ from pathlib import Path
 
 
 def hear_interrupts() -> None:
-    """Given to a new process as `preexec_fn`, have it end at Ctrl-C.
+    """Make a new process end at Ctrl-C; pass this function as `preexec_fn`.
 
-    A shell's background jobs ignore Ctrl-C, and so would all processes that tests start there.
+    Background jobs of a shell ignore Ctrl-C, and so do the processes that they start.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def wait_for_rows(table: str, store: Path, process: subprocess.Popen[str]) -> None:
-    """Wait until a process at work has kept rows in a table of its store."""
+    """Wait until a running process has written rows to a table of its store."""
     deadline = time.monotonic() + 60
     while not has_rows(table, store):
-        assert process.poll() is None, "finished before it could be ended"
+        assert process.poll() is None, "finished before it could be interrupted"
         assert time.monotonic() < deadline
         time.sleep(0.005)
 
 
 def has_rows(table: str, store: Path) -> bool:
-    """Whether a kill at this moment would leave rows in a table.
+    """Return whether a table has rows.
 
-    The process at work holds the lock of its store, so that a copy is read.
+    The running process locks its store, so a copy is read.
     """
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / store.name
         try:
-            for end in ("", "-wal"):
-                shutil.copy(f"{store}{end}", f"{copy}{end}")
+            for suffix in ("", "-wal"):
+                shutil.copy(f"{store}{suffix}", f"{copy}{suffix}")
             with closing(sqlite3.connect(copy)) as connection:
                 return bool(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
-        except (FileNotFoundError, sqlite3.OperationalError):  # there is no table yet
+        except (FileNotFoundError, sqlite3.OperationalError):  # the table does not exist yet
             return False

@@ -1,8 +1,8 @@
 """Check that texts and names are plain English; `make check` runs it.
 
-Counts phrases that made earlier texts hard to read, per 1,000 words of each kind of text; functions
-that are named by a bare participle or adjective; and variables with vague names. A count is a
-signal: rewrite the sentence, do not replace the word.
+Counts phrases that are hard to read, per 1,000 words of each kind of text; functions named by a
+bare participle or adjective; and variables with vague names. A count is a signal: rewrite the
+sentence, do not replace the word.
 """
 
 import ast
@@ -76,7 +76,7 @@ def names_of(path: Path) -> Iterator[tuple[str, int, str]]:
 
 
 def main() -> int:
-    """Print every finding of a kind above its limit, and all rates; return an exit status."""
+    """Print the findings of every kind above its limit; return an exit status."""
     words: Counter[str] = Counter()
     findings: dict[str, list[str]] = {}
     n_variables = 0

@@ -1,4 +1,4 @@
-"""The public face, and how light it is."""
+"""The public names, imports and files of the package."""
 
 import ast
 import json
@@ -41,7 +41,7 @@ write_analysis WriteReviewPage
 """.split()
 
 
-def test_the_public_face_is_this_and_no_more() -> None:
+def test_public_names_are_as_listed() -> None:
     assert {*contstim.__all__} == {*PUBLIC}
     assert len({*contstim.__all__}) == len(contstim.__all__)
     assert all(getattr(contstim, name) is not None for name in contstim.__all__)
@@ -59,20 +59,20 @@ def test_the_public_face_is_this_and_no_more() -> None:
         "except SystemExit: pass",
     ],
 )
-def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
+def test_heavy_libraries_are_not_loaded_by_an_import(code: str) -> None:
     code += f"\nimport sys; print('loaded:', [m for m in {HEAVY} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.endswith("loaded: []\n")
 
 
-def test_toy_models_are_there_without_pytest_or_torch() -> None:
+def test_toy_models_need_neither_pytest_nor_torch() -> None:
     code = "import sys, contstim.testing; print({'pytest', 'torch'} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "set()\n"
 
 
-def test_no_file_imports_itself_by_a_detour() -> None:
-    """The graph of imports has no cycle, not even through imports inside functions."""
+def test_imports_have_no_cycle() -> None:
+    """Imports inside functions count, imports for type checkers do not."""
     folder = Path(contstim.__file__).parent
     names = {
         ".".join(part for part in path.with_suffix("").parts if part != "__init__"): folder.parent
@@ -82,7 +82,7 @@ def test_no_file_imports_itself_by_a_detour() -> None:
     graph: dict[str, set[str]] = {}
     for name, path in names.items():
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):  # imports for type checkers alone are no imports
+        for node in ast.walk(tree):
             if isinstance(node, ast.If) and isinstance(node.test, ast.Name):
                 node.body = [ast.Pass()] if node.test.id == "TYPE_CHECKING" else node.body
         imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
@@ -91,22 +91,24 @@ def test_no_file_imports_itself_by_a_detour() -> None:
     assert len([*TopologicalSorter(graph).static_order()]) == len(names) > 200
 
 
-def test_the_signposts_lead_into_the_package_and_stay_out_of_it() -> None:
+def test_links_at_the_root_lead_into_the_package() -> None:
     root = Path(__file__).parents[1]
     for name in ("models", "optimization", "experiments"):
         assert (root / name).is_symlink()
         assert (root / name).resolve() == root / "contstim" / name
 
 
-def test_wheel_and_sdist_hold_the_package_and_no_links(tmp_path: Path) -> None:
+def test_wheel_and_sdist_contain_the_package_without_links(tmp_path: Path) -> None:
     root = Path(__file__).parents[1]
     build = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path)]
     subprocess.run(build, cwd=root, check=True, capture_output=True)
     (wheel,), (sdist,) = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
-    with zipfile.ZipFile(wheel) as packed:
-        names = packed.namelist()
-    tops = {name.split("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"contstim"}
+    with zipfile.ZipFile(wheel) as wheel_archive:
+        names = wheel_archive.namelist()
+    top_names = {name.split("/")[0] for name in names}
+    assert {top_name for top_name in top_names if not top_name.endswith(".dist-info")} == {
+        "contstim"
+    }
     assert {
         "contstim/py.typed",
         "contstim/english/lexicon.tsv",
@@ -117,14 +119,14 @@ def test_wheel_and_sdist_hold_the_package_and_no_links(tmp_path: Path) -> None:
         "contstim/experiments/platforms/jspsych/page/index.html",
         "contstim/experiments/platforms/texts/en/consent.md",
     } <= set(names)
-    with tarfile.open(sdist) as archive:
-        inside = {name.partition("/")[2].split("/")[0] for name in archive.getnames()}
-    assert {"contstim", "tests", "README.md", "LICENSE"} <= inside
-    assert not {"models", "optimization", "experiments"} & inside
+    with tarfile.open(sdist) as sdist_archive:
+        sdist_names = {name.partition("/")[2].split("/")[0] for name in sdist_archive.getnames()}
+    assert {"contstim", "tests", "README.md", "LICENSE"} <= sdist_names
+    assert not {"models", "optimization", "experiments"} & sdist_names
 
 
-def test_what_archives_are_told_agrees_with_the_package() -> None:
-    """CITATION.cff has what version 1.2.0 of its format asks for; Zenodo's file says the same."""
+def test_citation_files_agree_with_the_package() -> None:
+    """CITATION.cff has the fields that version 1.2.0 of its format requires."""
     root = Path(__file__).parents[1]
     citation = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
     assert {"cff-version", "message", "title", "authors"} <= citation.keys()
@@ -135,13 +137,13 @@ def test_what_archives_are_told_agrees_with_the_package() -> None:
     assert zenodo["title"] == citation["title"]
     assert zenodo["license"] == citation["license"]
     assert zenodo["creators"] == citation["authors"]
-    related = {identifier["identifier"] for identifier in zenodo["related_identifiers"]}
-    assert citation["preferred-citation"]["doi"] in related
+    related_identifiers = {identifier["identifier"] for identifier in zenodo["related_identifiers"]}
+    assert citation["preferred-citation"]["doi"] in related_identifiers
 
 
-def test_the_tests_that_ci_names_are_there() -> None:
-    """Witness: the folder of tests. A name that leads nowhere ends pytest before it runs any."""
+def test_test_files_named_in_ci_exist() -> None:
+    """Pytest stops before the first test if a file does not exist."""
     root = Path(__file__).parents[1]
-    named = re.findall(r"\btests/\S+", (root / ".ci" / "run").read_text(encoding="utf-8"))
-    assert named
-    assert not [path for path in named if not (root / path).exists()]
+    paths = re.findall(r"\btests/\S+", (root / ".ci" / "run").read_text(encoding="utf-8"))
+    assert paths
+    assert not [path for path in paths if not (root / path).exists()]

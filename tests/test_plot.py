@@ -1,4 +1,4 @@
-"""Figures of reports as axes."""
+"""Figures of reports, returned as axes."""
 
 from dataclasses import replace
 
@@ -35,13 +35,13 @@ def _no_window() -> None:
 
 @pytest.fixture(scope="module")
 def analysis() -> Analysis:
-    made = simulate(MODELS, groups=(3, 3), each=2)
-    return analyze(made.trials, made.responses, made.scores, sampling=UNSAMPLED)
+    simulation = simulate(MODELS, groups=(3, 3), each=2)
+    return analyze(simulation.trials, simulation.responses, simulation.scores, sampling=UNSAMPLED)
 
 
 @pytest.fixture(scope="module")
-def drawn(analysis: Analysis) -> list[tuple[str, Figure]]:
-    """Every figure of the report, with the name of its file."""
+def report_figures(analysis: Analysis) -> list[tuple[str, Figure]]:
+    """Figures of the report with their file names."""
     with styled():
         return list(drawings(analysis))
 
@@ -52,53 +52,53 @@ def scores() -> ScoreTable:
     return ScoreTable(tuple(Sentence.parse(f"s{i}") for i in range(30)), MODELS, values)
 
 
-def test_every_figure_of_the_report_is_there_by_the_name_of_its_file(
-    analysis: Analysis, drawn: list[tuple[str, Figure]], monkeypatch: pytest.MonkeyPatch
+def test_every_figure_of_the_report_can_be_drawn_by_name(
+    analysis: Analysis, report_figures: list[tuple[str, Figure]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Witness: what the report draws, once for all names."""
-    monkeypatch.setattr(module, "drawings", lambda *_: iter(drawn))
-    names = [name for name, _ in drawn]
+    """Witness: the figures of the report, drawn once for all names."""
+    monkeypatch.setattr(module, "drawings", lambda *_: iter(report_figures))
+    names = [name for name, _ in report_figures]
     assert len(names) > 8
     for name in names:
         axes = plot.analysis(analysis, name)
-        assert axes[0].figure is plt.gcf(), "pyplot shows it"
+        assert axes[0].figure is plt.gcf(), "pyplot shows the figure"
         assert axes[0].has_data()
-    assert len(plt.get_fignums()) == len(names), "and no other"
+    assert len(plt.get_fignums()) == len(names), "pyplot shows no other figure"
     by_default, _significance = plot.analysis(analysis)
     assert by_default.get_title(loc="left") == "all kinds of trials together"
 
 
-def test_what_is_changed_is_what_is_saved(analysis: Analysis) -> None:
+def test_returned_axes_can_be_changed(analysis: Analysis) -> None:
     bars, significance = plot.analysis(analysis, "accuracy-random-natural")
     bars.set_title("changed")
     assert bars.get_title() == "changed"
-    # Three models and their values, the best on top
+    # Three models, sorted by value
     assert {label.get_text() for label in bars.get_yticklabels()} == set(MODELS)
     widths = [patch.get_extents().width for patch in bars.patches]
     assert widths == sorted(widths)
     assert significance.figure is bars.figure
 
 
-def test_ranks_under_two_models(scores: ScoreTable) -> None:
-    """Witness: the order of the scores themselves."""
-    first, *_ = plot.ranks(scores)
-    x, y = first.lines[1].get_data()
-    for drawn, values in ((x, scores.log_probs[:, 0]), (y, scores.log_probs[:, 1])):
-        np.testing.assert_array_equal(np.argsort(drawn), np.argsort(values))
+def test_ranks_are_in_the_order_of_scores(scores: ScoreTable) -> None:
+    """Witness: the order of the scores."""
+    axes, *_ = plot.ranks(scores)
+    x, y = axes.lines[1].get_data()
+    for coordinates, values in ((x, scores.log_probs[:, 0]), (y, scores.log_probs[:, 1])):
+        np.testing.assert_array_equal(np.argsort(coordinates), np.argsort(values))
     cells, _scale = plot.agreement(scores)
-    assert len(cells.texts) == 6  # three models with two others
+    assert len(cells.texts) == 6  # two cells for each of three models
 
 
-def test_a_single_model_has_no_ranks_to_compare(scores: ScoreTable) -> None:
+def test_ranks_need_two_models(scores: ScoreTable) -> None:
     single = ScoreTable(scores.sentences, ("a",), scores.log_probs[:, :1])
     with pytest.raises(InputError, match="at least 2 models"):
         plot.ranks(single)
 
 
-def test_a_figure_that_there_is_not_is_named_with_those_that_there_are(
-    analysis: Analysis, drawn: list[tuple[str, Figure]], monkeypatch: pytest.MonkeyPatch
+def test_error_lists_the_names_of_figures(
+    analysis: Analysis, report_figures: list[tuple[str, Figure]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "drawings", lambda *_: iter(drawn))
+    monkeypatch.setattr(module, "drawings", lambda *_: iter(report_figures))
     with pytest.raises(InputError, match=r"no figure 'rank'.*reliability"):
         plot.analysis(analysis, "rank")
     with pytest.raises(InputError, match="No trial compares 'a' with 'z'"):
@@ -106,7 +106,7 @@ def test_a_figure_that_there_is_not_is_named_with_those_that_there_are(
     assert not plt.get_fignums()
 
 
-def test_benchmarks_and_designs_have_theirs() -> None:
+def test_figures_of_benchmarks_and_designs() -> None:
     judgements, sentence_scores = simulated(30, 2)
     evaluation = evaluate_acceptability(judgements, sentence_scores)
     assert len(plot.acceptability(evaluation)) == 2
@@ -116,12 +116,14 @@ def test_benchmarks_and_designs_have_theirs() -> None:
     assert len(plot.design(design, natural)) == 5
 
 
-def test_answers_of_no_person_are_said_to_be_that(analysis: Analysis) -> None:
-    """Witness: the same answers, with and without the name of who made them."""
+def test_figures_label_artificial_participants(analysis: Analysis) -> None:
+    """Responses of artificial participants are labelled, other responses are not."""
     plot.analysis(analysis, "accuracy-random-natural")
     assert plt.gcf().get_supxlabel() == ""
-    made = simulate(MODELS, groups=(3, 3), conditions=(Condition.RANDOM_NATURAL,))
-    responses = [replace(response, simulated=True) for response in made.responses]
-    found = analyze(made.trials, responses, made.scores, sampling=UNSAMPLED)
-    plot.analysis(found, "accuracy-random-natural")
+    simulation = simulate(MODELS, groups=(3, 3), conditions=(Condition.RANDOM_NATURAL,))
+    responses = [replace(response, simulated=True) for response in simulation.responses]
+    simulated_analysis = analyze(
+        simulation.trials, responses, simulation.scores, sampling=UNSAMPLED
+    )
+    plot.analysis(simulated_analysis, "accuracy-random-natural")
     assert "Artificial participants" in plt.gcf().get_supxlabel()

@@ -1,4 +1,4 @@
-"""The README and its notebooks, run as printed."""
+"""Commands and code of the README and the tutorials, run as printed; displays in notebooks."""
 
 import re
 import shlex
@@ -29,8 +29,8 @@ DOCS = README.parent / "docs"
 COMMANDS = DOCS / "commands.md"
 
 
-def blocks(language: str, page: Path = README) -> list[str]:
-    """The texts of a page's blocks in a language."""
+def read_texts(language: str, page: Path = README) -> list[str]:
+    """Return the texts of the code blocks of a page in a language."""
     return [block.text for block in read_blocks(page) if block.language == language]
 
 
@@ -55,11 +55,8 @@ def run_in_shell(commands: str, folder: Path) -> subprocess.CompletedProcess[str
     )
 
 
-def type_here(commands: str, folder: Path) -> str:
-    """What commands print that are typed in a folder, each run in this process.
-
-    A shell runs those of the first study.
-    """
+def run_commands(commands: str, folder: Path) -> str:
+    """Run commands of contstim in this process and return their output."""
     printed = ""
     for line in commands.splitlines():
         if words := shlex.split(line, comments=True):
@@ -68,65 +65,66 @@ def type_here(commands: str, folder: Path) -> str:
     return printed
 
 
-def n_rows(path: Path) -> int:
+def count_rows(path: Path) -> int:
     return sum(1 for _ in read_csv_rows(path))
 
 
 @pytest.mark.slow
-def test_the_first_study_runs_as_printed(folder: Path) -> None:
-    first, more = blocks("toml")
-    assert len(first.splitlines()) <= 26
-    (run,) = blocks("sh")
-    (folder / "study.toml").write_text(first, encoding="utf-8")
-    done = run_in_shell(run, folder)
-    assert done.returncode == 0, done.stderr
+def test_the_first_study_of_the_readme_runs(folder: Path) -> None:
+    first_file, added_text = read_texts("toml")
+    assert len(first_file.splitlines()) <= 26
+    (command,) = read_texts("sh")
+    (folder / "study.toml").write_text(first_file, encoding="utf-8")
+    first_run = run_in_shell(command, folder)
+    assert first_run.returncode == 0, first_run.stderr
     results = folder / "results"
-    assert (n_rows(results / "pairs.csv"), n_rows(results / "selected.csv")) == (20, 30)
+    assert (count_rows(results / "pairs.csv"), count_rows(results / "selected.csv")) == (20, 30)
     # Pairs, triplets, random and catch trials
-    assert n_rows(results / "trials.csv") == 20 + 30 + 10 * (3 + 4)
+    assert count_rows(results / "trials.csv") == 20 + 30 + 10 * (3 + 4)
     assert (results / "export" / "jspsych" / "index.html").is_file()
-    (folder / "study.toml").write_text(first + more, encoding="utf-8")
-    again = run_here(folder, *shlex.split(run, comments=True)[1:])
-    assert again.returncode == 0, again.stderr
-    assert "3 stages done" in again.stderr  # scores of the trials, responses, analysis
-    # Of what every study is warned of, and of nothing that is the study's own fault
-    warned = re.findall(r"^warning: (.*)", done.stderr + again.stderr, re.MULTILINE)
+    (folder / "study.toml").write_text(first_file + added_text, encoding="utf-8")
+    second_run = run_here(folder, *shlex.split(command, comments=True)[1:])
+    assert second_run.returncode == 0, second_run.stderr
+    assert "3 stages done" in second_run.stderr  # scores of the trials, responses, analysis
+    # Only the warnings that every study gets
+    warnings = re.findall(r"^warning: (.*)", first_run.stderr + second_run.stderr, re.MULTILINE)
     assert [
-        re.match(r"the texts of .* placeholders|Artificial", each) is not None for each in warned
+        re.match(r"the texts of .* placeholders|Artificial", warning) is not None
+        for warning in warnings
     ] == [True] * 2
     assert (results / "analysis" / "report.html").is_file()
-    (study,) = blocks("python")
+    (code,) = read_texts("python")
     first_pair = read_pairs(results / "pairs.csv")[0]
-    shown = f"{first_pair.sentence_1} / {first_pair.sentence_2}"
-    python = subprocess.run(
-        [sys.executable, "-c", study], cwd=folder, capture_output=True, text=True
+    first_line = f"{first_pair.sentence_1} / {first_pair.sentence_2}"
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True
     )
-    assert shown in python.stdout, python.stderr
+    assert first_line in result.stdout, result.stderr
 
 
 @pytest.mark.slow
-def test_the_page_of_the_first_study_ends_in_a_report(folder: Path) -> None:
-    (study,), (_, run) = (blocks(kind, DOCS / "first-study.md") for kind in ("toml", "sh"))
-    place = folder / "first"
-    place.mkdir()
-    for text in ("corpus.txt", "more.txt"):
-        (place / text).write_bytes((folder / text).read_bytes())
-    (place / "study.toml").write_text(study, encoding="utf-8")
-    type_here(run, place)
-    assert (place / "results" / "analysis" / "report.html").is_file()
+def test_the_tutorial_study_writes_a_report(folder: Path) -> None:
+    (study,), (_, commands) = (read_texts(kind, DOCS / "first-study.md") for kind in ("toml", "sh"))
+    study_folder = folder / "first"
+    study_folder.mkdir()
+    for name in ("corpus.txt", "more.txt"):
+        (study_folder / name).write_bytes((folder / name).read_bytes())
+    (study_folder / "study.toml").write_text(study, encoding="utf-8")
+    run_commands(commands, study_folder)
+    assert (study_folder / "results" / "analysis" / "report.html").is_file()
 
 
 @pytest.mark.slow
-def test_the_practice_study_of_the_same_page_runs(tmp_path: Path) -> None:
-    practice, _ = blocks("sh", DOCS / "first-study.md")
-    done = run_in_shell(practice, tmp_path)
-    assert done.returncode == 0, done.stderr
+def test_the_practice_study_of_the_tutorial_runs(tmp_path: Path) -> None:
+    commands, _ = read_texts("sh", DOCS / "first-study.md")
+    result = run_in_shell(commands, tmp_path)
+    assert result.returncode == 0, result.stderr
     assert (tmp_path / "my-study" / "index.html").is_file()
     assert (tmp_path / "my-study" / "results" / "review" / "triplets.html").is_file()
 
 
-def test_what_a_package_adds_for_its_own_family_is_a_family() -> None:
-    (code,) = blocks("python", DOCS / "tutorials" / "own-model.md")
+def test_the_tutorial_on_own_models_defines_a_family() -> None:
+    (code,) = read_texts("python", DOCS / "tutorials" / "own-model.md")
     names: dict[str, Any] = {}
     exec(code, names)
     assert isinstance(names["FAMILY"], Family)
@@ -134,22 +132,22 @@ def test_what_a_package_adds_for_its_own_family_is_a_family() -> None:
 
 
 @pytest.mark.slow
-def test_the_single_commands_do_the_same_step_by_step(folder: Path) -> None:
-    commands = "\n".join(blocks("sh", COMMANDS))
+def test_the_single_commands_run_step_by_step(folder: Path) -> None:
+    commands = "\n".join(read_texts("sh", COMMANDS))
     assert commands.count("contstim ") == 14
-    assert "synthetic" in type_here(commands, folder)
-    assert n_rows(folder / "pairs.csv") == n_rows(folder / "selected.csv") == 10
-    assert n_rows(folder / "trials.csv") == 10 + 10 + 5 * (2 + 1)
-    assert n_rows(folder / "triplets.csv") == 40
+    assert "synthetic" in run_commands(commands, folder)
+    assert count_rows(folder / "pairs.csv") == count_rows(folder / "selected.csv") == 10
+    assert count_rows(folder / "trials.csv") == 10 + 10 + 5 * (2 + 1)
+    assert count_rows(folder / "triplets.csv") == 40
     assert "10 triplets" in (folder / "review.html").read_text()
     assert (folder / "results" / "report.html").is_file()
 
 
-def test_every_other_command_of_the_readme_is_one_that_ci_runs() -> None:
-    """`make demo` and the installation are run by the set-up of the tests themselves."""
-    lines = re.findall(r"^\$ (.*?)(?:\s+#.*)?$", "\n".join(blocks("console")), re.MULTILINE)
+def test_all_other_commands_of_the_readme_run_in_ci() -> None:
+    """The set-up of the tests runs `make demo` and the installation."""
+    lines = re.findall(r"^\$ (.*?)(?:\s+#.*)?$", "\n".join(read_texts("console")), re.MULTILINE)
     assert lines == [
-        "contstim diff hf:gpt2 hf:distilgpt2",  # below
+        "contstim diff hf:gpt2 hf:distilgpt2",  # tested below
         "make demo",
         "make test",
         "pip install -c constraints.txt .",
@@ -158,29 +156,29 @@ def test_every_other_command_of_the_readme_is_one_that_ci_runs() -> None:
 
 
 @pytest.mark.slow
-def test_the_first_command_of_the_readme_runs_with_models_of_this_machine(
+def test_the_first_command_of_the_readme_runs(
     trained: Path, tiny_checkpoint: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    command = next(line for line in blocks("console")[0].splitlines() if "diff" in line)
-    for name, model in (
+    command = next(line for line in read_texts("console")[0].splitlines() if "diff" in line)
+    for old_model, new_model in (
         ("hf:gpt2", f"one=kenlm:{trained / '3gram.arpa'}"),
         ("hf:distilgpt2", f"two=hf:{tiny_checkpoint('gpt2')}"),
     ):
-        command = command.replace(name, model)
-    shown = type_here(f"{command.removeprefix('$ ')} --per-pair 2", tmp_path)
-    assert "They part " in shown
-    assert n_rows(tmp_path / "diff.csv") == 4
+        command = command.replace(old_model, new_model)
+    output = run_commands(f"{command.removeprefix('$ ')} --per-pair 2", tmp_path)
+    assert "They part " in output
+    assert count_rows(tmp_path / "diff.csv") == 4
     assert (tmp_path / "diff.html").is_file()
 
 
-def test_the_folders_of_the_map_are_there() -> None:
+def test_folders_listed_for_contributors_exist() -> None:
     text = (README.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
     folders = re.findall(r"^\| `([\w/]+)/`", text, re.MULTILINE)
     assert len(folders) >= 10
     assert all((README.parent / folder).is_dir() for folder in folders)
 
 
-def test_links_between_pages_lead_somewhere() -> None:
+def test_link_targets_of_pages_exist() -> None:
     pages = [README, README.parent / "CONTRIBUTING.md", *DOCS.rglob("*.md")]
     links = [
         (page, target)
@@ -194,7 +192,7 @@ def test_links_between_pages_lead_somewhere() -> None:
 A, B, C = (Sentence.parse(text) for text in ("We read books", "We eat books", "They read <it>"))
 
 
-def test_a_triplet_is_three_rows_with_its_changed_words_marked_and_escaped() -> None:
+def test_a_notebook_shows_changed_words_of_a_triplet() -> None:
     triplet = Triplet("t", "a", "b", A, B, C, -1, -2, -3, -4, -5, -6, 0)
     page = triplet._repr_html_()
     assert re.findall(r"<mark>(.*?)</mark>", page) == ["eat", "They", "&lt;it&gt;"]
@@ -202,27 +200,24 @@ def test_a_triplet_is_three_rows_with_its_changed_words_marked_and_escaped() -> 
     assert "a rejects" in page
 
 
-def test_a_pair_is_two_rows_with_ranks_and_escaped() -> None:
+def test_a_notebook_shows_the_ranks_of_a_pair() -> None:
     page = Pair("p", "a", "<b>", A, C, 0, 1, 0.25, 0.5, 0.75, 1.0)._repr_html_()
     assert re.findall(r"<td>([\d.]+)</td>", page) == ["0.25", "0.50", "0.75", "1.00"]
     assert "They read &lt;it&gt;" in page
     assert "rank under &lt;b&gt;" in page
-    # <b> prefers the second sentence as well: neither is said to reject one
+    # <b> also prefers the second sentence, so neither model rejects one
     assert "rejects" not in page
-    disagree = Pair("p", "a", "<b>", A, C, 0, 1, 0.25, 0.75, 0.75, 0.25)._repr_html_()
-    assert "a rejects" in disagree
+    second_page = Pair("p", "a", "<b>", A, C, 0, 1, 0.25, 0.75, 0.75, 0.25)._repr_html_()
+    assert "a rejects" in second_page
 
 
-def test_scores_are_shown_as_pandas_shows_their_table() -> None:
+def test_a_notebook_shows_scores_as_a_pandas_table() -> None:
     scores = ScoreTable((A, B), ("m",), np.array([[-1.0], [-2.0]]))
     assert scores._repr_html_() == scores.to_frame()._repr_html_()
 
 
-def test_figures_and_progress_are_seen_in_a_running_notebook() -> None:
-    """Witness: a kernel of Jupyter, and the kinds of output that it sends to the page.
-
-    Without widgets, which not every notebook has, and with them.
-    """
+def test_a_notebook_shows_figures_and_progress() -> None:
+    """Witness: the output types of a Jupyter kernel, without and with widgets."""
     pytest.importorskip("ipywidgets")
     show_bars = "with contstim.ProgressBars() as bars:\n    bars.progress('scores', 1, 2)"
     cells = [
@@ -236,18 +231,18 @@ def test_figures_and_progress_are_seen_in_a_running_notebook() -> None:
         "first, *_ = contstim.plot.ranks(table)\n"
         "first.set_title('changed');",
     ]
-    book = new_notebook(cells=[new_code_cell(cell) for cell in cells])  # type: ignore[no-untyped-call]
-    NotebookClient(book, kernel_name="python3", timeout=120).execute()
-    _, plain, bars, figure = (
-        [kind for o in c.outputs for kind in o.get("data", ())] for c in book.cells
+    notebook = new_notebook(cells=[new_code_cell(cell) for cell in cells])  # type: ignore[no-untyped-call]
+    NotebookClient(notebook, kernel_name="python3", timeout=120).execute()
+    _, without_widgets, with_widgets, figure = (
+        [kind for o in c.outputs for kind in o.get("data", ())] for c in notebook.cells
     )
-    assert "application/vnd.jupyter.widget-view+json" not in plain
-    assert "application/vnd.jupyter.widget-view+json" in bars
+    assert "application/vnd.jupyter.widget-view+json" not in without_widgets
+    assert "application/vnd.jupyter.widget-view+json" in with_widgets
     assert "image/png" in figure
 
 
-def test_a_report_is_its_own_page_in_a_frame() -> None:
-    """Witness: the page, escaped once, so that nothing of it ends the attribute."""
-    shown = Report('A "title"', [Paragraph("x < y")])._repr_html_()
-    assert re.fullmatch(r'<iframe title="[^"]*" srcdoc="[^"]*" style="[^"]*"></iframe>', shown)
-    assert "x &amp;lt; y" in shown
+def test_a_notebook_shows_a_report_in_a_frame() -> None:
+    """The page is escaped once, so that its content cannot end the attribute."""
+    html = Report('A "title"', [Paragraph("x < y")])._repr_html_()
+    assert re.fullmatch(r'<iframe title="[^"]*" srcdoc="[^"]*" style="[^"]*"></iframe>', html)
+    assert "x &amp;lt; y" in html

@@ -1,4 +1,4 @@
-"""The documentation: a place and a summary for everything, and no option that there is not."""
+"""The documentation describes every command and name, and only existing options."""
 
 import ast
 import importlib
@@ -23,96 +23,96 @@ descriptions: Any = importlib.import_module("descriptions")
 links: Any = importlib.import_module("links")
 
 
-def directives(name: str) -> list[tuple[Path, str]]:
-    """The page and the content of every directive of a name."""
-    form = re.compile(rf"^```\{{{name}\}}\n(.*?)```$", re.DOTALL | re.MULTILINE)
+def find_directives(name: str) -> list[tuple[Path, str]]:
+    """Return the page and the content of all directives with a name."""
+    pattern = re.compile(rf"^```\{{{name}\}}\n(.*?)```$", re.DOTALL | re.MULTILINE)
     texts = [(page, page.read_text(encoding="utf-8")) for page in PAGES]
-    return [(page, content) for page, text in texts for content in form.findall(text)]
+    return [(page, content) for page, text in texts for content in pattern.findall(text)]
 
 
-def test_every_command_has_a_section_a_summary_examples_and_said_options() -> None:
+def test_every_command_is_documented() -> None:
     commands = descriptions.commands()
     steps = {name for name in step_names() if step_named(name) is not None}
     assert {f"contstim {name}" for name in steps} <= {*commands}
-    described = [line for _, text in directives("commands") for line in text.split("\n") if line]
+    lines = [line for _, text in find_directives("commands") for line in text.split("\n") if line]
     for name, command in commands.items():
-        of = [line for line in described if f"{name} ".startswith(f"contstim {line} ")]
-        assert len(of) == 1, f"{name} stands on the pages {of}"
+        sections = [line for line in lines if f"{name} ".startswith(f"contstim {line} ")]
+        assert len(sections) == 1, f"{name} is on the pages {sections}"
         assert command.summary.endswith("."), name
         assert command.examples, name
         assert all("contstim" in example for example in command.examples), name
         assert all(option.text for option in command.options), name
 
 
-def test_every_public_name_has_its_place_and_a_summary() -> None:
-    placed = [
+def test_every_public_name_is_documented() -> None:
+    names = [
         name
-        for page, text in directives("public-names")
+        for page, text in find_directives("public-names")
         if page.name != "rooms.md"
         for name in text.split()
     ]
-    assert sorted(placed) == sorted(contstim.__all__)
+    assert sorted(names) == sorted(contstim.__all__)
     for name in descriptions.public_names().values():
         assert name.summary, name
 
 
-def test_what_rooms_export_is_listed_with_summaries() -> None:
-    """Witness: the files that export names. The command line's face is its commands."""
+def test_exports_of_all_modules_are_documented() -> None:
+    """Witness: the files that define `__all__`. Commands are described elsewhere."""
     package = Path(contstim.__file__).parent
-    rooms = {
+    modules = {
         ".".join(file.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__")
         for file in package.rglob("*.py")
         if "\n__all__ = " in file.read_text(encoding="utf-8") and file.parent != package
     }
-    assert rooms - {"contstim.cli"} == set(descriptions.ROOMS)
+    assert modules - {"contstim.cli"} == set(descriptions.ROOMS)
     page = (DOCS / "reference/python/rooms.md").read_text(encoding="utf-8")
-    for room in descriptions.ROOMS:
-        assert f":module: {room}\n" in page
-        assert all(name.summary for name in descriptions.public_names(room).values()), room
+    for module in descriptions.ROOMS:
+        assert f":module: {module}\n" in page
+        assert all(name.summary for name in descriptions.public_names(module).values()), module
 
 
-def test_every_section_of_a_study_file_is_listed() -> None:
+def test_every_section_of_a_study_file_is_documented() -> None:
     page = (DOCS / "reference/study-file.md").read_text(encoding="utf-8")
     assert page == descriptions.with_study_sections(page), "run docs/extensions/descriptions.py"
 
 
-def test_pages_of_the_reference_can_be_read_without_a_build() -> None:
-    """A page whose content a directive makes says in words where else it can be read."""
+def test_reference_pages_are_readable_without_a_build() -> None:
+    """If a directive generates the content of a page, the page names another source."""
     for page in (DOCS / "reference").rglob("*.md"):
         text = page.read_text(encoding="utf-8")
         if re.search(r"^```\{(commands|command-table|public-names|eval-rst)\}", text, re.MULTILINE):
             assert re.search(r"`contstim (COMMAND )?--help`|`help\(contstim", text), page
 
 
-def commands_on(page: Path) -> list[str]:
-    """The commands of contstim in the code of a page, each in one line."""
+def find_commands(page: Path) -> list[str]:
+    """Return the commands of contstim in the code of a page, one line each."""
     blocks = [block for block in read_blocks(page) if block.language in ("sh", "console", "bash")]
     commands = (command.text for block in blocks for command in read_commands(block))
     return [text for text in commands if text.startswith("contstim ")]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS.parent)))
-def test_commands_on_pages_have_the_options_that_there_are(page: Path) -> None:
-    """Witness: the parser of the program, which refuses what it does not know."""
-    for line in commands_on(page):
+def test_commands_on_pages_have_existing_options(page: Path) -> None:
+    """Witness: the parser of the program, which refuses unknown options."""
+    for line in find_commands(page):
         words = shlex.split(line.replace("...", "").replace("…", ""), comments=True)
         command: Any = typer.main.get_command(app)
         context = command.make_context("contstim", [], resilient_parsing=True)
         ends = (i for i, word in enumerate(words) if word in ("&", "&&", "|", ";", ">"))
         words = words[1 : next(ends, None)]
         while words and hasattr(command, "get_command") and not words[0].startswith("-"):
-            inner = command.get_command(context, words[0])
-            assert inner is not None, f"{line}: {words[0]}"
-            command, words = inner, words[1:]
+            subcommand = command.get_command(context, words[0])
+            assert subcommand is not None, f"{line}: {words[0]}"
+            command, words = subcommand, words[1:]
             context = command.make_context("contstim", [], resilient_parsing=True)
         if words and not hasattr(command, "get_command"):
-            context.resilient_parsing = False  # now what is wrong is to be told
+            context.resilient_parsing = False  # raise errors
             context.command.make_parser(context).parse_args(words)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS.parent)))
-def test_python_and_toml_on_pages_say_what_there_is(page: Path) -> None:
-    """Imports of contstim succeed, and names of `contstim.` are public; TOML can be read."""
+def test_python_and_toml_on_pages_are_valid(page: Path) -> None:
+    """Imports of contstim succeed, names after `contstim.` are public, and TOML is valid."""
     blocks = read_blocks(page)
     for block in (block for block in blocks if block.language == "toml"):
         tomllib.loads(block.text)
@@ -121,12 +121,14 @@ def test_python_and_toml_on_pages_say_what_there_is(page: Path) -> None:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("contstim"):
                 module = importlib.import_module(str(node.module))
                 assert all(hasattr(module, name.name) for name in node.names), ast.unparse(node)
-            is_ours = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-            if is_ours and node.value.id == "contstim":  # type: ignore[attr-defined]
+            is_attribute_of_name = isinstance(node, ast.Attribute) and isinstance(
+                node.value, ast.Name
+            )
+            if is_attribute_of_name and node.value.id == "contstim":  # type: ignore[attr-defined]
                 assert hasattr(contstim, node.attr), node.attr  # type: ignore[attr-defined]
 
 
-def test_dead_links_of_a_site_are_found(tmp_path: Path) -> None:
+def test_dead_links_are_reported(tmp_path: Path) -> None:
     """Witness: two pages with one link of each kind."""
     (tmp_path / "a.html").write_text(
         '<p id="here"></p><a href="#here">1</a><a href="#gone">2</a><a href="b.html#there">3</a>'

@@ -1,4 +1,4 @@
-"""Numbers in words, p-values and shared errors; installation against the package description."""
+"""Formats of quantities and p-values, and errors about optional dependencies."""
 
 import importlib
 import re
@@ -12,7 +12,7 @@ from contstim.wording import p_text, quantity
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "text"),
     [
         ((1, "group"), "1 group"),
         ((0, "group"), "0 groups"),
@@ -21,8 +21,8 @@ from contstim.wording import p_text, quantity
         ((1, "matrix", "matrices"), "1 matrix"),
     ],
 )
-def test_one_is_singular_and_nothing_else_is(given: tuple[int, str], said: str) -> None:
-    assert quantity(*given) == said
+def test_only_one_is_singular(arguments: tuple[int, str], text: str) -> None:
+    assert quantity(*arguments) == text
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_p_values_are_never_zero(p_value: float, text: str) -> None:
     assert p_text(p_value) == text
 
 
-def test_an_extra_that_is_missing_is_named_with_its_installation() -> None:
+def test_error_names_the_command_that_installs_an_extra() -> None:
     message = r"Collecting needs nothing_of_this_name, .*: pip install 'contstim\[collect\]'\."
     with pytest.raises(WorkerError, match=message), needing("collect", "Collecting"):
         importlib.import_module("nothing_of_this_name")
@@ -49,12 +49,12 @@ def test_an_extra_that_is_missing_is_named_with_its_installation() -> None:
 ROOT = Path(__file__).parents[1]
 
 
-def test_extras_are_installed_by_one_and_the_same_command() -> None:
-    """Witness: pyproject.toml. The name, not the folder: it works wherever one stands."""
+def test_extras_are_installed_by_the_same_command() -> None:
+    """Witness: pyproject.toml. The command names the package, so it works in every folder."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = set(settings["project"]["optional-dependencies"])
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("contstim/**/*.py")]
-    texts = {  # texts of a program that continue in the next line are joined
+    texts = {  # string literals that continue in the next line are joined
         str(path.relative_to(ROOT)): re.sub(r'"\n\s*f?"', "", path.read_text(encoding="utf-8"))
         for path in pages
     }
@@ -62,12 +62,14 @@ def test_extras_are_installed_by_one_and_the_same_command() -> None:
         (name, command)
         for name, text in texts.items()
         for command in re.findall(r"pip install\s+(?!-c)([^`\s.]*\S*)", text)
-        if "{extra}" not in command  # which `needing` fills in
+        if "{extra}" not in command  # `needing` inserts the extra
     }
-    needed = {extra for text in texts.values() for extra in re.findall(r'needing\("(\w+)"', text)}
-    assert {"collect"} < needed <= extras
+    needed_extras = {
+        extra for text in texts.values() for extra in re.findall(r'needing\("(\w+)"', text)
+    }
+    assert {"collect"} < needed_extras <= extras
     assert len(commands) >= 6
     for page, command in sorted(commands):
-        found = re.match(r"'contstim\[(\w+)\]'", command)
-        assert found, f"{page}: pip install {command}"
-        assert found[1] in extras
+        match = re.match(r"'contstim\[(\w+)\]'", command)
+        assert match, f"{page}: pip install {command}"
+        assert match[1] in extras

@@ -1,4 +1,4 @@
-"""A driver with two workers on a Ray of its own, which waits to be killed; a program of its own."""
+"""A program that starts Ray with two workers and waits until it is killed."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Workers of this process."""
+"""Executors whose workers run in this process."""
 
 import signal
 import threading
@@ -32,55 +32,55 @@ class TestInterleaved(ExecutorContract):
         return InterleavedExecutor(workers)
 
     @pytest.fixture
-    def fresh(self, tmp_path: Path) -> Iterator[Pool]:
-        """A pool that may come to an end."""
+    def new_pool(self, tmp_path: Path) -> Iterator[Pool]:
+        """A pool for one test, which may end it."""
         with worker_pool(InterleavedExecutor(3), WorkerContext(folder=tmp_path)) as pool:
             for _ in range(3):
-                self.next(pool, str)
+                self.receive_event(pool, str)
             yield pool
 
-    def test_a_worker_that_waits_for_a_network_can_be_replaced(self, started: Pool) -> None:
-        """Its task ends where it waits; the others' calls are computed without it."""
-        tried: list[str] = []
-        waits, other = CallNetwork(tried), CallNetwork([])
-        started.executor.send(0, waits)
-        started.executor.send(1, Repeat("at once"))
-        assert self.next(started, Reply)[0] == 1
-        assert tried == ["began"]
-        self.renew(started, 0)
-        assert tried == ["began", "ended"]
-        assert self.ask(started, other, worker=2).result == [2.0]
+    def test_a_worker_that_waits_for_a_network_can_be_replaced(self, shared_pool: Pool) -> None:
+        """The waiting task is ended; the calls of other workers are still computed."""
+        events: list[str] = []
+        waiting_call, other_call = CallNetwork(events), CallNetwork([])
+        shared_pool.executor.send(0, waiting_call)
+        shared_pool.executor.send(1, Repeat("at once"))
+        assert self.receive_event(shared_pool, Reply)[0] == 1
+        assert events == ["began"]
+        self.replace_worker(shared_pool, 0)
+        assert events == ["began", "ended"]
+        assert self.request_reply(shared_pool, other_call, worker=2).result == [2.0]
 
-    def test_a_limit_of_time_is_asked_between_turns(self, started: Pool) -> None:
-        started.executor.send(0, CallNetwork([]))
-        assert started.receive(0.0) is None
-        event = started.receive(60.0)
+    def test_the_time_limit_is_checked_between_turns(self, shared_pool: Pool) -> None:
+        shared_pool.executor.send(0, CallNetwork([]))
+        assert shared_pool.receive(0.0) is None
+        event = shared_pool.receive(60.0)
         assert event is not None
         assert isinstance(event[1], Reply)
 
-    def test_an_interrupt_reaches_the_main_thread_and_ends_all(self, fresh: Pool) -> None:
+    def test_an_interrupt_ends_all_workers(self, new_pool: Pool) -> None:
         threads = threading.active_count()
-        tried: list[str] = []
-        fresh.executor.send(0, CallNetwork(tried))
-        fresh.executor.send(1, Interrupt())
-        # Tests that run in the background of a shell have the signal ignored
+        events: list[str] = []
+        new_pool.executor.send(0, CallNetwork(events))
+        new_pool.executor.send(1, Interrupt())
+        # Background jobs of a shell ignore the signal
         handler = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             with pytest.raises(KeyboardInterrupt):
-                fresh.receive()
+                new_pool.receive()
         finally:
             signal.signal(signal.SIGINT, handler)
-        fresh.executor.shutdown()
-        assert tried == ["began", "ended"]
-        assert threading.active_count() == threads - fresh.executor.size
+        new_pool.executor.shutdown()
+        assert events == ["began", "ended"]
+        assert threading.active_count() == threads - new_pool.executor.size
 
-    def test_what_ends_a_thread_ends_the_program(self, fresh: Pool) -> None:
-        """A worker that left without a word would be waited for without end."""
-        fresh.executor.send(0, Exit())
+    def test_an_exit_in_a_worker_ends_the_program(self, new_pool: Pool) -> None:
+        """Otherwise the pool would wait for the worker without end."""
+        new_pool.executor.send(0, Exit())
         with pytest.raises(SystemExit):
-            fresh.receive()
+            new_pool.receive()
 
 
-def test_no_worker_is_refused() -> None:
+def test_zero_workers_are_refused() -> None:
     with pytest.raises(InputError, match="`workers` must be 1 or more, not 0"):
         InterleavedExecutor(0)

@@ -1,4 +1,4 @@
-"""Time limits of tasks, workers that are silent, and what becomes of either."""
+"""Time limits of tasks, and detection of silent workers."""
 
 from collections.abc import Sequence
 from math import inf
@@ -16,8 +16,8 @@ from contstim.jobs.worker_context import WorkerContext, WorkerTask
 from tests.jobs.toy_tasks import Nap
 
 
-class Naps(TaskQueue[Nap]):
-    """Naps to be taken; those that fail are taken again, twice."""
+class NapQueue(TaskQueue[Nap]):
+    """A queue of naps; a failed nap is repeated at most twice."""
 
     def __init__(self, naps: Sequence[float]) -> None:
         self.waiting = [Nap(seconds) for seconds in naps]
@@ -49,23 +49,28 @@ class Naps(TaskQueue[Nap]):
             self.waiting.append(task)
 
 
-def test_what_exceeds_the_time_limit_is_done_again_and_then_given_up(tmp_path: Path) -> None:
+def test_a_task_over_the_time_limit_is_retried_twice(tmp_path: Path) -> None:
     remarks: list[str] = []
-    context, queue = (WorkerContext(folder=tmp_path), Naps([600, 0.01, 0.02, 0.03]))
+    context, queue = (WorkerContext(folder=tmp_path), NapQueue([600, 0.01, 0.02, 0.03]))
     with worker_pool(ProcessExecutor(2), context, say=remarks.append, task_limit=1) as workers:
         workers.work_off(queue)
-        short = Naps([0.3, 0.1])
-        workers.work_off(short)
+        second_queue = NapQueue([0.3, 0.1])
+        workers.work_off(second_queue)
     reason = "its task took longer than the `task_timeout` of 1 seconds"
-    lost = f"its worker was lost: {reason}"
-    assert sorted(queue.results) == [(0.01, "awake"), (0.02, "awake"), (0.03, "awake"), (600, lost)]
-    assert sorted(short.results) == [(0.1, "awake"), (0.3, "awake")]
+    error_message = f"its worker was lost: {reason}"
+    assert sorted(queue.results) == [
+        (0.01, "awake"),
+        (0.02, "awake"),
+        (0.03, "awake"),
+        (600, error_message),
+    ]
+    assert sorted(second_queue.results) == [(0.1, "awake"), (0.3, "awake")]
     assert len(remarks) == 3
     assert all(text.endswith(f"is replaced: {reason}.") for text in remarks)
 
 
-class Watched(LocalExecutor):
-    """Workers whose signs of life a test gives, at times that it gives too."""
+class WatchedExecutor(LocalExecutor):
+    """An executor whose clock and signs of life a test sets."""
 
     def __init__(self, silence: float, monkeypatch: pytest.MonkeyPatch) -> None:
         self.silence, self.now = silence, 0.0
@@ -76,36 +81,40 @@ class Watched(LocalExecutor):
     def signs_of_life(self) -> dict[int, object]:
         return self.signs
 
-    def silent(self, now: float, signs: dict[int, object]) -> list[int]:
+    def check_silence(self, now: float, signs: dict[int, object]) -> list[int]:
         self.now, self.signs = now, signs
         return self.pool.silent_workers()
 
 
-def test_silent_workers_are_named_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    watched = Watched(10, monkeypatch)
-    told = []
+def test_only_silent_workers_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = WatchedExecutor(10, monkeypatch)
+    silent_workers = []
     for second in range(1, 20):
-        # The first beats always, the second until 5, the third begins at 8 and never beats
+        # Worker 0 always gives signs, worker 1 until second 5, worker 2 starts at 8 and gives none
         signs: dict[int, object] = {0: second, 1: min(second, 5)}
         if second >= 8:
             signs[2] = "nothing"
-        told += [(second, worker) for worker in watched.silent(second, signs) if second <= 16]
-    assert told == [(16, 1)]
-    assert watched.silent(19.5, {0: 0, 1: 5, 2: "nothing"}) == []  # too soon for another look
-    assert watched.silent(20, {0: 0, 1: 5, 2: "nothing"}) == [1, 2]
+        silent_workers += [
+            (second, worker) for worker in executor.check_silence(second, signs) if second <= 16
+        ]
+    assert silent_workers == [(16, 1)]
+    assert (
+        executor.check_silence(19.5, {0: 0, 1: 5, 2: "nothing"}) == []
+    )  # too soon for another check
+    assert executor.check_silence(20, {0: 0, 1: 5, 2: "nothing"}) == [1, 2]
 
 
-def test_time_in_which_nobody_looked_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where the driver is stopped with Ctrl-Z, and its workers with it."""
-    watched = Watched(10, monkeypatch)
+def test_time_without_checks_does_not_count_as_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-Z, for example, stops the driver together with its workers."""
+    executor = WatchedExecutor(10, monkeypatch)
     for hour in range(5):
-        assert not watched.silent(3_600.0 * hour, {0: "the same"})
+        assert not executor.check_silence(3_600.0 * hour, {0: "the same"})
 
 
-def test_a_new_worker_of_the_same_number_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    watched = Watched(3, monkeypatch)
+def test_silence_of_a_replaced_worker_is_counted_from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = WatchedExecutor(3, monkeypatch)
     for second in range(4):
-        watched.silent(second, {0: "first"})
+        executor.check_silence(second, {0: "first"})
     for second in range(4, 8):
-        assert watched.silent(second, {0: "second"}) == []
-    assert watched.silent(8, {0: "second"}) == [0]
+        assert executor.check_silence(second, {0: "second"}) == []
+    assert executor.check_silence(8, {0: "second"}) == [0]

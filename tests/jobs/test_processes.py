@@ -1,4 +1,4 @@
-"""Workers in processes of this machine."""
+"""Executors whose workers are processes on this machine."""
 
 import os
 import time
@@ -21,8 +21,8 @@ class TestProcesses(SeparateWorkersContract):
         return ProcessExecutor(workers)
 
 
-def test_work_that_lets_no_thread_run_is_no_silence(tmp_path: Path) -> None:
-    """Its signs of life change again and again; the thread that beats has one beat left at most."""
+def test_a_task_that_blocks_all_threads_is_not_silent(tmp_path: Path) -> None:
+    """Four signs of life differ; the blocked heartbeat thread could cause only one change."""
     signs: set[object] = set()
     deadline = time.monotonic() + 60
     with worker_pool(ProcessExecutor(1), WorkerContext(folder=tmp_path)) as pool:
@@ -36,7 +36,7 @@ def test_work_that_lets_no_thread_run_is_no_silence(tmp_path: Path) -> None:
             time.sleep(0.01)
 
 
-def test_settings_that_cannot_be_are_refused() -> None:
+def test_invalid_settings_are_refused() -> None:
     with pytest.raises(InputError, match="`workers` must be 1 or more, not 0"):
         ProcessExecutor(0)
     with (
@@ -46,7 +46,7 @@ def test_settings_that_cannot_be_are_refused() -> None:
         pass
 
 
-def test_gpus_are_those_that_cuda_may_see(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_visible_gpus_are_those_of_cuda(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program = tmp_path / "nvidia-smi"
     program.write_text("#!/bin/sh\necho 'GPU 0: H (UUID: GPU-1)'\necho 'GPU 1: H (UUID: GPU-2)'\n")
     program.chmod(0o755)
@@ -62,9 +62,11 @@ def test_gpus_are_those_that_cuda_may_see(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert visible_gpus() == []
 
 
-def test_processes_have_the_gpus_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_gpus_are_assigned_to_workers_in_turn(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
-    seen = {}
+    gpu_by_worker = {}
     with worker_pool(ProcessExecutor(3), WorkerContext(folder=tmp_path)) as pool:
         for _ in range(3):
             pool.receive()
@@ -72,16 +74,16 @@ def test_processes_have_the_gpus_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_pa
             pool.executor.send(worker, Environment("CUDA_VISIBLE_DEVICES"))
             number, reply = pool.receive() or (-1, None)
             assert isinstance(reply, Reply)
-            seen[number] = reply.result
-    assert seen == {0: "5", 1: "7", 2: "5"}
+            gpu_by_worker[number] = reply.result
+    assert gpu_by_worker == {0: "5", 1: "7", 2: "5"}
 
 
-def test_a_job_that_may_use_one_processor_gets_one_process() -> None:
-    """Witness: what the system says this process may use, before and after it is limited."""
-    before = os.sched_getaffinity(0)
-    assert usable_processors() == len(before)
+def test_usable_processors_follow_the_cpu_affinity() -> None:
+    """Witness: the CPU affinity of this process, before and after a restriction."""
+    processors = os.sched_getaffinity(0)
+    assert usable_processors() == len(processors)
     try:
-        os.sched_setaffinity(0, {min(before)})
+        os.sched_setaffinity(0, {min(processors)})
         assert usable_processors() == 1
     finally:
-        os.sched_setaffinity(0, before)
+        os.sched_setaffinity(0, processors)

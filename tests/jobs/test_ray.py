@@ -1,4 +1,4 @@
-"""Jobs on Ray: two workers on this machine."""
+"""Executors on Ray, with two workers on this machine."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ pytest.importorskip("ray", reason="ray is not installed")
 
 @pytest.fixture(scope="module", autouse=True)
 def _cluster() -> Iterator[None]:
-    """One Ray for all tests here, because it takes seconds to start."""
+    """Ray, started once for all tests because it takes seconds to start."""
     import ray
 
     with warnings.catch_warnings():
@@ -43,7 +43,7 @@ class TestRay(SeparateWorkersContract):
         return RayExecutor(workers)
 
 
-def test_actors_score_sentences_as_the_model_does(trained: Path, english: list[Sentence]) -> None:
+def test_actors_return_the_scores_of_the_model(trained: Path, english: list[Sentence]) -> None:
     """Witness: the model in this process."""
     path = trained / "2gram.arpa"
     executor = RayExecutor(2)
@@ -55,7 +55,7 @@ def test_actors_score_sentences_as_the_model_does(trained: Path, english: list[S
     np.testing.assert_array_equal(scores, NgramModel(path).log_probs(sentences))
 
 
-def test_more_workers_than_there_is_room_for_are_refused(tmp_path: Path) -> None:
+def test_more_workers_than_processors_are_refused(tmp_path: Path) -> None:
     executor = RayExecutor(9, gpus_per_worker=0)
     with (
         pytest.raises(InputError, match="enough for 3 workers"),
@@ -64,7 +64,9 @@ def test_more_workers_than_there_is_room_for_are_refused(tmp_path: Path) -> None
         pass
 
 
-def test_unreachable_clusters_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_names_the_unreachable_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import ray
 
     ray.shutdown()
@@ -76,8 +78,8 @@ def test_unreachable_clusters_are_named(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_a_killed_driver_leaves_no_process_of_ray_behind() -> None:
-    """Witness: all descendants of the driver, as the system lists them before the kill."""
+def test_processes_of_ray_end_after_a_killed_driver() -> None:
+    """Witness: the descendants of the driver that the system lists before the kill."""
     program = Path(__file__).with_name("ray_driver.py")
     environment = {**os.environ, "PYTHONPATH": str(program.parents[2])}
     driver = subprocess.Popen(
@@ -85,22 +87,26 @@ def test_a_killed_driver_leaves_no_process_of_ray_behind() -> None:
     )
     assert driver.stdout is not None
     assert driver.stdout.readline() == b"ready\n"
-    left = descendants(driver.pid)
+    descendant_ids = list_descendants(driver.pid)
     driver.kill()
     driver.communicate()
-    assert len(left) >= 6  # two workers, the scheduler, the store, agents, and the watcher
-    assert all(map(vanishes, left))
+    assert (
+        len(descendant_ids) >= 6
+    )  # two workers, the scheduler, the store, agents, and the watcher
+    assert all(map(vanishes, descendant_ids))
 
 
-def descendants(process: int) -> list[int]:
-    found = [
-        child for thread in Path(f"/proc/{process}/task").glob("*") for child in children(thread)
+def list_descendants(process: int) -> list[int]:
+    direct = [
+        child
+        for thread in Path(f"/proc/{process}/task").glob("*")
+        for child in list_children(thread)
     ]
-    return found + [one for child in found for one in descendants(child)]
+    return direct + [descendant for child in direct for descendant in list_descendants(child)]
 
 
-def children(thread: Path) -> list[int]:
-    listed = thread / "children"
-    if not listed.exists():
-        pytest.skip("this system does not tell a process's children")
-    return [int(child) for child in listed.read_text().split()]
+def list_children(thread: Path) -> list[int]:
+    path = thread / "children"
+    if not path.exists():
+        pytest.skip("this system does not list the children of a process")
+    return [int(child) for child in path.read_text().split()]

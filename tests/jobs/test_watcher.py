@@ -1,4 +1,4 @@
-"""What a driver that was killed leaves behind is ended; what it has not started is left alone."""
+"""The watcher ends the processes of a killed driver, and no other processes."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
 _IDLE = "print('ready', flush=True); import time; time.sleep(600)"
 
 
-def idler(code: str = _IDLE, *, mark: str = "") -> subprocess.Popen[bytes]:
+def start_idle_process(code: str = _IDLE, *, mark: str = "") -> subprocess.Popen[bytes]:
     environment = {**os.environ, watcher.VARIABLE: mark}
     process = subprocess.Popen(
         [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE
@@ -29,33 +29,35 @@ def idler(code: str = _IDLE, *, mark: str = "") -> subprocess.Popen[bytes]:
 @pytest.fixture
 def processes(tmp_path: Path) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
     (tmp_path / "log").write_text("x")
-    started = {
-        "marked": idler(mark="ours"),
-        "writer": idler(f"f = open({str(tmp_path / 'log')!r}, 'a'); {_IDLE}"),
-        "reader": idler(f"f = open({str(tmp_path / 'log')!r}); {_IDLE}"),
-        "stranger": idler(mark="theirs"),
+    process_by_name = {
+        "marked": start_idle_process(mark="ours"),
+        "writer": start_idle_process(f"f = open({str(tmp_path / 'log')!r}, 'a'); {_IDLE}"),
+        "reader": start_idle_process(f"f = open({str(tmp_path / 'log')!r}); {_IDLE}"),
+        "stranger": start_idle_process(mark="theirs"),
     }
-    yield started
-    for process in started.values():
+    yield process_by_name
+    for process in process_by_name.values():
         process.kill()
         process.communicate()
 
 
 @pytest.mark.parametrize("done", [False, True])
-def test_a_driver_that_dies_takes_its_own_processes_along(
+def test_processes_of_a_killed_driver_are_ended(
     processes: dict[str, subprocess.Popen[bytes]], tmp_path: Path, done: bool
 ) -> None:
-    """Unless it has said that it is done."""
-    program = subprocess.Popen(
+    """Processes end unless the driver has reported that it is done."""
+    watcher_process = subprocess.Popen(
         [sys.executable, watcher.__file__, "ours"], stdin=subprocess.PIPE, start_new_session=True
     )
-    program.communicate(f"{tmp_path}\n".encode() + watcher.DONE * done, timeout=60)
-    assert program.returncode == 0
-    ended = {name for name, process in processes.items() if process.poll() is not None}
-    assert ended == (set() if done else {"marked", "writer"})
+    watcher_process.communicate(f"{tmp_path}\n".encode() + watcher.DONE * done, timeout=60)
+    assert watcher_process.returncode == 0
+    ended_names = {name for name, process in processes.items() if process.poll() is not None}
+    assert ended_names == (set() if done else {"marked", "writer"})
 
 
-def test_a_driver_that_dies_before_naming_it(processes: dict[str, subprocess.Popen[bytes]]) -> None:
+def test_a_driver_killed_before_it_names_its_folder(
+    processes: dict[str, subprocess.Popen[bytes]],
+) -> None:
     subprocess.run([sys.executable, watcher.__file__, "ours"], input=b"", check=True, timeout=60)
     assert processes["marked"].wait(10) == -signal.SIGKILL
     assert processes["writer"].poll() is None

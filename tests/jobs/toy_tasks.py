@@ -1,4 +1,4 @@
-"""Tasks for tests of executors; a module of its own, because other processes import it."""
+"""Tasks for tests of executors, in a module that other processes can import."""
 
 import os
 import signal
@@ -27,20 +27,20 @@ class Refuse(WorkerTask[WorkerContext]):
 
 
 @dataclass(frozen=True)
-class Stumble(WorkerTask[WorkerContext]):
+class Fail(WorkerTask[WorkerContext]):
     def perform(self, context: WorkerContext) -> float:
         del context
         return 1 / 0
 
 
 @dataclass(frozen=True)
-class Remember(WorkerTask[WorkerContext]):
-    """Counts on the worker's own context how often it was asked."""
+class CountCalls(WorkerTask[WorkerContext]):
+    """Counts its calls in the context of the worker."""
 
     def perform(self, context: WorkerContext) -> int:
-        own = vars(context)
-        own["asked"] = own.get("asked", 0) + 1
-        return int(own["asked"])
+        attributes = vars(context)
+        attributes["n_calls"] = attributes.get("n_calls", 0) + 1
+        return int(attributes["n_calls"])
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,12 @@ class Environment(WorkerTask[WorkerContext]):
 
 @dataclass(frozen=True)
 class Stop(WorkerTask[WorkerContext]):
-    """Stops its process, which goes on when it is told to and not before."""
+    """Stops its process until another process sends a signal to continue."""
 
     def perform(self, context: WorkerContext) -> None:
         del context
         os.kill(os.getpid(), signal.SIGSTOP)
-        time.sleep(1)  # as above
+        time.sleep(1)  # see `Die`
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Nap(WorkerTask[WorkerContext]):
 
 @dataclass(frozen=True)
 class Wait(WorkerTask[WorkerContext]):
-    """Works until there is a file."""
+    """Works until a file exists."""
 
     file: Path
 
@@ -102,7 +102,10 @@ class Wait(WorkerTask[WorkerContext]):
 
 @dataclass(frozen=True)
 class Compute(WorkerTask[WorkerContext]):
-    """Lets no other thread of its process run, as libraries do that read large files; endless."""
+    """Blocks all other threads of its process without end.
+
+    Libraries that read large files also block them.
+    """
 
     def perform(self, context: WorkerContext) -> None:
         (context.folder / "began").touch()
@@ -113,7 +116,7 @@ class Compute(WorkerTask[WorkerContext]):
 
 @dataclass(frozen=True)
 class Interrupt(WorkerTask[WorkerContext]):
-    """What Ctrl-C does, while a worker is busy."""
+    """Sends the signal of Ctrl-C to the process of a busy worker."""
 
     def perform(self, context: WorkerContext) -> None:
         del context
@@ -130,16 +133,16 @@ class Exit(WorkerTask[WorkerContext]):
 
 @dataclass(frozen=True)
 class CallNetwork(WorkerTask[WorkerContext]):
-    """Double a number by a network; what becomes of it is written down in this process."""
+    """Doubles a number by a network and records its start and end in `events`."""
 
-    tried: list[str]
+    events: list[str]
 
     def perform(self, context: WorkerContext) -> list[float]:
         del context
         from tests.models.test_merging import doubled
 
-        self.tried.append("began")
+        self.events.append("began")
         try:
             return doubled(1.0)
         finally:
-            self.tried.append("ended")
+            self.events.append("ended")

@@ -1,4 +1,4 @@
-"""Where the published data of the 2023 study lie; tests skip where they do not."""
+"""Folders of published data and trained checkpoints; tests skip if a folder is missing."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ DEFAULT = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
 @pytest.fixture(scope="session")
 def published_data() -> Path:
-    """The folder in CONTSTIM_DATA, or ../shared/data beside the checkout."""
+    """The folder in CONTSTIM_DATA, or ../shared/data relative to the checkout."""
     folder = Path(os.environ.get("CONTSTIM_DATA", DEFAULT)).resolve()
     if not (folder / "contstimlang").is_dir():
         pytest.skip(f"no published data in {folder} (set CONTSTIM_DATA)")

@@ -1,4 +1,4 @@
-"""Further files of the 2023 study, which tests alone read."""
+"""Readers of files of the 2023 study that only tests and benchmarks need."""
 
 from pathlib import Path
 
@@ -31,13 +31,13 @@ NATURAL = (
 
 
 def read_natural_scores(folder: Path) -> ScoreTable:
-    """Scores of 231,725 natural sentences under nine models; texts were not published."""
+    """Read scores of 231,725 natural sentences under nine models; texts are not published."""
     columns = [load_numbers(resource(folder, NATURAL_SCORES.format(model))) for model in MODELS]
     return ScoreTable(None, MODELS, np.stack(columns, axis=1))
 
 
 def read_stimulus_features(folder: Path) -> dict[str, dict[str, float]]:
-    """Measurements by the study of its stimuli without a model: feature → sentence → value.
+    """Read measurements of the stimuli that need no model: feature → sentence → value.
 
     `log_frequency` is the mean log frequency of a sentence's words, `glove_correlation` the mean
     correlation of their GloVe vectors.
@@ -50,14 +50,14 @@ def read_stimulus_features(folder: Path) -> dict[str, dict[str, float]]:
 
 
 def read_natural_sentences(folder: Path) -> list[Sentence]:
-    """The 6,113 natural eight-word sentences from which the study's synthesis started."""
+    """Read the 6,113 natural eight-word sentences from which the synthesis started."""
     return list(read_sentences(folder / NATURAL))
 
 
 def read_frequencies(folder: Path) -> dict[str, float]:
-    """The relative frequency of each word of the study's vocabulary, as it is written there."""
+    """Read the published relative frequency of each word of the vocabulary."""
     frequencies: dict[str, float] = {}
-    # A word in both lists has the frequency that stands beside the initial words.
+    # A word in both lists gets its frequency as an initial word.
     for name in ("vocabulary/vocab_low", "vocabulary/vocab_cap"):
         values = load_plain(resource(folder, f"{name}_freqs.pkl"))
         assert isinstance(values, np.ndarray)
@@ -67,7 +67,7 @@ def read_frequencies(folder: Path) -> dict[str, float]:
 
 
 def load_numbers(path: Path) -> FloatArray:
-    """The numbers of a file, (n,)."""
+    """Read the numbers of a file, shape (n,)."""
     array = read_npy(path)
     assert array.dtype.kind == "f"
     assert array.ndim == 1

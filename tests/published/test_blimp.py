@@ -1,4 +1,4 @@
-"""BLiMP's own files: pairs, human agreement and accuracies; fields of generated pairs."""
+"""Published files of BLiMP: pairs, human agreement and accuracies; fields of generated pairs."""
 
 import json
 from collections import Counter
@@ -39,7 +39,7 @@ def pairs(blimp: Path) -> list[MinimalPair]:
     return read_minimal_pairs(pair_files(blimp))
 
 
-def test_there_are_67_paradigms_of_12_phenomena(pairs: list[MinimalPair]) -> None:
+def test_67_paradigms_of_12_phenomena_are_read(pairs: list[MinimalPair]) -> None:
     """Witness: Warstadt et al. (2020), section 3."""
     counts = Counter(pair.paradigm for pair in pairs)
     assert len(counts) == 67
@@ -48,48 +48,57 @@ def test_there_are_67_paradigms_of_12_phenomena(pairs: list[MinimalPair]) -> Non
     assert len({pair.paradigm for pair in pairs if pair.phenomenon == "argument_structure"}) == 9
 
 
-def test_forty_prefix_paradigms_evaluated(pairs: list[MinimalPair], trigram: NgramModel) -> None:
-    """Witness: the flags in the files, of which 20 and 20 paradigms carry each."""
-    found = score_pairs([trigram], sample_pairs(pairs, 20, seed=0), list(Method))
-    assert [one.method for one in found.by_method] == list(Method)
-    sizes = [len(accuracies(one).paradigms) for one in found.by_method]
-    assert sizes == [67, 20, 20]
-    assert [len(one.pairs) for one in found.by_method] == [1_340, 400, 400]
-    assert all(np.isfinite(one.log_probs).all() for one in found.by_method)
+def test_prefix_methods_apply_to_20_paradigms_each(
+    pairs: list[MinimalPair], trigram: NgramModel
+) -> None:
+    """Witness: the flags in the files; 20 paradigms have each of the two prefix methods."""
+    all_scores = score_pairs([trigram], sample_pairs(pairs, 20, seed=0), list(Method))
+    assert [scores.method for scores in all_scores.by_method] == list(Method)
+    n_paradigms = [len(accuracies(scores).paradigms) for scores in all_scores.by_method]
+    assert n_paradigms == [67, 20, 20]
+    assert [len(scores.pairs) for scores in all_scores.by_method] == [1_340, 400, 400]
+    assert all(np.isfinite(scores.log_probs).all() for scores in all_scores.by_method)
 
 
-def test_the_seven_identical_pairs_are_ties(pairs: list[MinimalPair], trigram: NgramModel) -> None:
-    same = [pair for pair in pairs if pair.good == pair.bad]
-    assert Counter(pair.paradigm for pair in same) == {"passive_1": 2, "principle_A_case_2": 5}
-    (found,) = score_pairs([trigram], same, [Method.FULL_SENTENCE]).by_method
-    assert found.ties.all()
-    assert not found.correct().any()
-    assert (found.correct("half") == 0.5).all()
+def test_identical_pairs_are_ties(pairs: list[MinimalPair], trigram: NgramModel) -> None:
+    identical_pairs = [pair for pair in pairs if pair.good == pair.bad]
+    assert Counter(pair.paradigm for pair in identical_pairs) == {
+        "passive_1": 2,
+        "principle_A_case_2": 5,
+    }
+    (scores,) = score_pairs([trigram], identical_pairs, [Method.FULL_SENTENCE]).by_method
+    assert scores.ties.all()
+    assert not scores.correct().any()
+    assert (scores.correct("half") == 0.5).all()
 
 
-def test_people_agree_with_the_labels_as_published(blimp: Path, pairs: list[MinimalPair]) -> None:
+def test_human_agreement_equals_the_published_summary(
+    blimp: Path, pairs: list[MinimalPair]
+) -> None:
     """Witness: the published summary, paradigm by paradigm."""
-    found = read_human_agreement(blimp / "raw_results/all_outputs/human_responses.csv")
+    agreement = read_human_agreement(blimp / "raw_results/all_outputs/human_responses.csv")
     summary = read_csv(blimp / "raw_results/summary/human_validation_summary.csv")
-    names = ("Condition", "accepted", "total_mean", "count")
-    for row in zip(*(summary[name] for name in names), strict=True):
+    columns = ("Condition", "accepted", "total_mean", "count")
+    for row in zip(*(summary[name] for name in columns), strict=True):
         paradigm, accepted, mean, count = row
-        assert found[paradigm]["individual"] == pytest.approx(float(mean), abs=1e-12)
-        assert found[paradigm]["majorities"] == int(accepted)
-        assert found[paradigm]["answers"] == int(count)
-    some = [found[paradigm] for paradigm in {pair.paradigm for pair in pairs}]
-    assert np.mean([one["individual"] for one in some]) == pytest.approx(0.885546, abs=5e-7)
-    assert sum(one["majorities"] for one in some) == 323
-    assert sum(one["items"] for one in some) == 335
+        assert agreement[paradigm]["individual"] == pytest.approx(float(mean), abs=1e-12)
+        assert agreement[paradigm]["majorities"] == int(accepted)
+        assert agreement[paradigm]["answers"] == int(count)
+    entries = [agreement[paradigm] for paradigm in {pair.paradigm for pair in pairs}]
+    assert np.mean([entry["individual"] for entry in entries]) == pytest.approx(0.885546, abs=5e-7)
+    assert sum(entry["majorities"] for entry in entries) == 323
+    assert sum(entry["items"] for entry in entries) == 335
 
 
-def test_published_averages(blimp: Path, pairs: list[MinimalPair], trigram: NgramModel) -> None:
-    """Witness: the averages that the published summary holds beside the paradigms."""
+def test_average_accuracies_equal_the_published_ones(
+    blimp: Path, pairs: list[MinimalPair], trigram: NgramModel
+) -> None:
+    """Witness: the averages in the published summary."""
     file = blimp / "raw_results/summary/models_summary.jsonl"
-    (full,) = score_pairs(
+    (method_scores,) = score_pairs(
         [trigram], sample_pairs(pairs, 1, seed=0), [Method.FULL_SENTENCE]
     ).by_method
-    table = accuracies(full)
+    table = accuracies(method_scores)
     for model, accuracy in read_published_accuracies(file).items():
         table = table.with_column(model, accuracy)
     overall = dict(zip(table.columns, table.mean(), strict=True))
@@ -103,25 +112,25 @@ def test_published_averages(blimp: Path, pairs: list[MinimalPair], trigram: Ngra
         if name == "overall"
         for model in ("ngram", "lstm", "txl", "gpt2")
     }
-    ours = {name: table.mean(paradigms) for name, paradigms in table.groups.items()}
-    assert len(ours) == 13
+    averages = {name: table.mean(paradigms) for name, paradigms in table.groups.items()}
+    assert len(averages) == 13
     for (term, model), value in published.items():
-        assert ours[term][table.columns.index(model)] == pytest.approx(value, abs=1e-9)
+        assert averages[term][table.columns.index(model)] == pytest.approx(value, abs=1e-9)
 
 
-def test_fields_and_kinds_are_those_of_the_published_files(published_data: Path) -> None:
-    """Outside witness: the first line of each of the 67 files; two have a remark of their own."""
-    published = {}
+def test_generated_pairs_have_the_published_fields(published_data: Path) -> None:
+    """Witness: the first line of each of the 67 files; two files have an extra field."""
+    published_fields = {}
     for file in sorted((published_data / "blimp" / "data").glob("*.jsonl")):
         with file.open(encoding="utf-8") as lines:
             row = json.loads(next(lines))
         methods = (row["one_prefix_method"], row["two_prefix_method"])
         row = {k: v for k, v in row.items() if k not in ("crucial_item", "dependency_length")}
-        published[methods] = {name: type(value) for name, value in row.items()}
+        published_fields[methods] = {name: type(value) for name, value in row.items()}
     paradigms = [p for p in shipped_paradigms() if p.phenomenon in ("binding", "npi_licensing")]
     paradigms += [p for p in shipped_paradigms() if p.phenomenon == "island_effects"]
-    ours = {}
+    generated_fields = {}
     for pair in generate_pairs(1, seed=0, paradigms=paradigms):
         methods = (bool(pair.one_prefix), bool(pair.two_prefix))
-        ours[methods] = {name: type(value) for name, value in pair.row.items()}
-    assert ours == published
+        generated_fields[methods] = {name: type(value) for name, value in pair.row.items()}
+    assert generated_fields == published_fields

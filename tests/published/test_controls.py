@@ -17,9 +17,7 @@ from contstim.experiments.reproduce.published import (
     read_stimulus_scores,
     read_triplets,
 )
-from tests.published.readers import (
-    read_stimulus_features,
-)
+from tests.published.readers import read_stimulus_features
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +29,10 @@ def ratings(published_data: Path) -> Ratings:
 
 @pytest.mark.published
 @pytest.mark.parametrize("feature", ["log_frequency", "glove_correlation"])
-def test_preferences_equal_figure_s7(published_data: Path, ratings: Ratings, feature: str) -> None:
-    """The published analysis, pair by pair from the raw file: majorities, then a paired t-test."""
+def test_feature_preferences_equal_figure_s7(
+    published_data: Path, ratings: Ratings, feature: str
+) -> None:
+    """Witness: the published analysis of the raw file, with majorities and a paired t-test."""
     folder = published_data / "contstimlang"
     votes = defaultdict(list)
     with (published_data / "contstimlang-fork" / "data").open(encoding="utf-8") as file:
@@ -44,36 +44,41 @@ def test_preferences_equal_figure_s7(published_data: Path, ratings: Ratings, fea
     p_values, rows = [], feature_preferences(ratings, {feature: feature_of})
     for model, row in zip(table.models, rows, strict=True):
         log_prob = dict(zip(table.sentences or (), table.column(model), strict=True))
-        by_model, by_people = [], []
+        by_model, by_participants = [], []
         for triplet in read_triplets(folder, selected=True):
-            one, two = triplet.synthetic_1, triplet.synthetic_2
-            chosen = votes[frozenset((one.bare, two.bare))]
+            first, second = triplet.synthetic_1, triplet.synthetic_2
+            choices = votes[frozenset((first.bare, second.bare))]
             if model not in (triplet.model_1, triplet.model_2):
                 continue
-            if chosen.count(one.text) == chosen.count(two.text) or log_prob[one] == log_prob[two]:
+            if (
+                choices.count(first.text) == choices.count(second.text)
+                or log_prob[first] == log_prob[second]
+            ):
                 continue
-            gain = feature_of[two.text] - feature_of[one.text]
-            by_model.append(gain if log_prob[two] > log_prob[one] else -gain)
-            by_people.append(gain if chosen.count(two.text) > chosen.count(one.text) else -gain)
-        test = ttest_rel(by_model, by_people)
+            gain = feature_of[second.text] - feature_of[first.text]
+            by_model.append(gain if log_prob[second] > log_prob[first] else -gain)
+            by_participants.append(
+                gain if choices.count(second.text) > choices.count(first.text) else -gain
+            )
+        test = ttest_rel(by_model, by_participants)
         assert (row["model"], row["trials"]) == (model, len(by_model))
         assert row["difference"].statistic == pytest.approx(test.statistic)
         assert row["difference"].p_value == pytest.approx(test.pvalue)
-        assert row["people_difference"] == pytest.approx(np.mean(by_people))
+        assert row["people_difference"] == pytest.approx(np.mean(by_participants))
         p_values.append(test.pvalue)
     adjusted = false_discovery_control(p_values)
     assert [row["adjusted"] for row in rows] == pytest.approx(adjusted)
 
 
 @pytest.mark.published
-def test_coefficients_on_oriented_trials_have_signs_of_gpt_2(ratings: Ratings) -> None:
-    """Witness: a regression with intercept once half of the trials are turned at random.
+def test_coefficients_of_gpt2_have_the_expected_signs(ratings: Ratings) -> None:
+    """Witness: a regression with intercept after a random half of the trials is reversed.
 
-    GPT-2 predicts .27 of the choices where it accepts the synthetic sentence: -.59, p = .02; where
-    it rejects it: .087, p = 3e-10 (a crossed mixed model, lme4's glmer: .128).
+    If GPT-2 accepts the synthetic sentence, it predicts .27 of the choices: -.59, p = .02.
+    If GPT-2 rejects it: .087, p = 3e-10 (a crossed mixed model, lme4's glmer: .128).
     """
-    found = {one["scope"]: one for one in regressions(ratings, 0.95) if one["model"] == "gpt2"}
-    accept, reject = found[Scope.ACCEPT], found[Scope.REJECT]
+    rows = {row["scope"]: row for row in regressions(ratings, 0.95) if row["model"] == "gpt2"}
+    accept, reject = rows[Scope.ACCEPT], rows[Scope.REJECT]
     assert (accept["estimate"].value, accept["estimate"].p_value) == pytest.approx(
         (-0.599, 0.021), abs=0.002
     )
@@ -84,31 +89,36 @@ def test_coefficients_on_oriented_trials_have_signs_of_gpt_2(ratings: Ratings) -
 
 
 @pytest.mark.published
-def test_items_weigh_more_than_people(ratings: Ratings) -> None:
-    """With each choice a cluster of its own in the other way, errors are those of one way alone."""
-    people = np.concatenate([np.repeat(g.participants, len(g.trials)) for g in ratings.groups])
+def test_items_add_more_error_than_participants(ratings: Ratings) -> None:
+    """If every choice is its own cluster in one way, only the other way determines the error."""
+    participants = np.concatenate(
+        [np.repeat(g.participants, len(g.trials)) for g in ratings.groups]
+    )
     items = np.concatenate(
         [[trial.trial_id for trial in g.trials] * len(g.participants) for g in ratings.groups]
     )
-    chosen = np.concatenate([(g.ratings > 3.5).ravel() for g in ratings.groups])
-    each = np.arange(len(chosen))
-    for number, model in enumerate(ratings.models):
-        tiled = [np.tile(g.ratios[number], len(g.participants)) for g in ratings.groups]
-        ratios = np.concatenate(tiled)
+    choices = np.concatenate([(g.ratings > 3.5).ravel() for g in ratings.groups])
+    choice_ids = np.arange(len(choices))
+    for i, model in enumerate(ratings.models):
+        tiled_ratios = [np.tile(g.ratios[i], len(g.participants)) for g in ratings.groups]
+        ratios = np.concatenate(tiled_ratios)
         finite = np.isfinite(ratios)
-        alone = [
-            clustered_logit(chosen[finite], {model: ratios[finite]}, *ways)["coefficients"][
+        errors = [
+            clustered_logit(choices[finite], {model: ratios[finite]}, *clusters)["coefficients"][
                 model
             ].standard_error
-            for ways in ((people[finite], each[finite]), (each[finite], items[finite]))
+            for clusters in (
+                (participants[finite], choice_ids[finite]),
+                (choice_ids[finite], items[finite]),
+            )
         ]
-        both = regress_choices(ratings, [model])
-        assert (both["participants"], both["items"]) == (100, len(set(items[finite])))
-        assert both["choices"] + both["left_out"] == 16_500
-        assert alone[0] < alone[1] < 1.1 * both["coefficients"][model].standard_error
+        result = regress_choices(ratings, [model])
+        assert (result["participants"], result["items"]) == (100, len(set(items[finite])))
+        assert result["choices"] + result["left_out"] == 16_500
+        assert errors[0] < errors[1] < 1.1 * result["coefficients"][model].standard_error
 
 
-# On which side sentences were shown was not published, so that nobody leans towards a side
+# The sides of sentences are not published, so models have no bias towards a side
 FLEXIBLE = MixedSettings(thresholds="flexible", people="intercept")
 SLOPES = MixedSettings()
 
@@ -123,8 +133,10 @@ SLOPES = MixedSettings()
         ("bert", -23267.9576, -23307.5268),
     ],
 )
-def test_log_likelihoods(ratings: Ratings, model: str, flexible: float, slopes: float) -> None:
-    """clmm(rating ~ ratio + (1 | trial), link = "probit"), no catch trials.
+def test_log_likelihoods_equal_those_of_clmm(
+    ratings: Ratings, model: str, flexible: float, slopes: float
+) -> None:
+    """Witness: clmm(rating ~ ratio + (1 | trial), link = "probit"), without catch trials.
 
     With slopes: ... + (0 + ratio | participant), threshold = "symmetric2".
     """
@@ -137,10 +149,10 @@ def test_log_likelihoods(ratings: Ratings, model: str, flexible: float, slopes: 
 
 
 @pytest.mark.published
-def test_gpt2_has_the_estimates_of_clmm(ratings: Ratings) -> None:
+def test_estimates_of_gpt2_equal_those_of_clmm(ratings: Ratings) -> None:
     """Witness: clmm's summary, for ratios divided by their root mean square."""
     fit = fit_mixed(ratings, ["gpt2"], FLEXIBLE)
-    scale = 20.217573  # of all ratios but those of catch trials, nats
+    scale = 20.217573  # root mean square without catch trials, nats
     assert fit["gpt2"]["estimate"].value * scale == pytest.approx(0.804313232, rel=1e-3)
     assert fit["gpt2"]["estimate"].standard_error * scale == pytest.approx(0.0220414121, rel=1e-3)
     assert [row["estimate"] for row in fit.thresholds] == pytest.approx(

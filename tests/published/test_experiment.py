@@ -1,4 +1,4 @@
-"""Experiment 1 of the 2023 study: its published files, its conclusions, and others' figures."""
+"""Experiment 1 of the 2023 study: its published files, conclusions and figures."""
 
 import csv
 import os
@@ -54,64 +54,64 @@ def analysis(published_data: Path) -> Analysis:
     return analyze_golan2023(*locate(published_data))
 
 
-def accuracy(analysis: Analysis, scope: Scope) -> Result:
+def accuracy_result(analysis: Analysis, scope: Scope) -> Result:
     return analysis.result(scope, ACCURACY)
 
 
-def test_16_500_ratings_of_100_people_and_nobody_left_out(analysis: Analysis) -> None:
+def test_all_16_500_ratings_of_100_participants_are_analyzed(analysis: Analysis) -> None:
     assert sum(group.ratings.size for group in analysis.ratings.groups) == 16_500
     assert [len(group.participants) for group in analysis.ratings.groups] == [10] * 10
     assert analysis.admission.excluded == {}
     assert {finding.problem for finding in analysis.admission.report.findings} <= HARMLESS
-    every = every_contrast(analysis.ratings.models)
-    assert suited_units(analysis.ratings, every, Sampling()) == "groups"  # as published
+    contrasts = every_contrast(analysis.ratings.models)
+    assert suited_units(analysis.ratings, contrasts, Sampling()) == "groups"  # as published
 
 
-def test_correct_predictions_on_random_pairs(analysis: Analysis) -> None:
-    found = accuracy(analysis, Scope.RANDOM).evaluation
-    sums = (found.values * found.n_trials).sum(axis=0)
-    assert dict(zip(found.models, sums, strict=True)) == pytest.approx(CORRECT)
-    assert found.lower.mean() == pytest.approx(0.748889, abs=5e-7)
-    assert found.upper.mean() == pytest.approx(0.810000, abs=5e-7)
+def test_accuracies_on_random_pairs_equal_the_published_ones(analysis: Analysis) -> None:
+    evaluation = accuracy_result(analysis, Scope.RANDOM).evaluation
+    n_correct = (evaluation.values * evaluation.n_trials).sum(axis=0)
+    assert dict(zip(evaluation.models, n_correct, strict=True)) == pytest.approx(CORRECT)
+    assert evaluation.lower.mean() == pytest.approx(0.748889, abs=5e-7)
+    assert evaluation.upper.mean() == pytest.approx(0.810000, abs=5e-7)
 
 
-def test_cosines_over_all_trials_to_six_digits(analysis: Analysis) -> None:
-    found = analysis.result(Scope.OVERALL, COSINE).evaluation
-    means = dict(zip(found.models, found.values.mean(axis=0), strict=True))
+def test_cosines_equal_the_published_ones_to_six_digits(analysis: Analysis) -> None:
+    evaluation = analysis.result(Scope.OVERALL, COSINE).evaluation
+    means = dict(zip(evaluation.models, evaluation.values.mean(axis=0), strict=True))
     assert means == pytest.approx(COSINES, abs=5e-7, rel=0)
-    # To its last digit among the claims: published sums in floating point tell apart what ties here
-    assert found.lower.mean() == pytest.approx(0.720220, abs=1e-5)
-    assert found.upper.mean() == pytest.approx(0.773509, abs=5e-7)
+    # Less exact: ties here differ in the published sums by rounding; the claims test all digits
+    assert evaluation.lower.mean() == pytest.approx(0.720220, abs=1e-5)
+    assert evaluation.upper.mean() == pytest.approx(0.773509, abs=5e-7)
 
 
-def test_no_model_differs_from_another_on_random_pairs(analysis: Analysis) -> None:
-    result = accuracy(analysis, Scope.RANDOM)
+def test_no_models_differ_on_random_pairs(analysis: Analysis) -> None:
+    result = accuracy_result(analysis, Scope.RANDOM)
     assert len(result.comparisons) == 45
     assert not any(result.beaten_by(model) for model in MODELS)
 
 
-def test_natural_controversial_pairs(analysis: Analysis) -> None:
-    result = accuracy(analysis, Scope.NATURAL)
+def test_conclusions_on_natural_controversial_pairs(analysis: Analysis) -> None:
+    result = accuracy_result(analysis, Scope.NATURAL)
     assert MODELS - result.below_ceiling() == {"gpt2", "roberta", "electra"}
     assert result.beaten_by("gpt2") == MODELS - {"gpt2", "roberta"}
 
 
-def test_synthetic_controversial_pairs(analysis: Analysis) -> None:
-    assert MODELS - accuracy(analysis, Scope.SYNTHETIC).below_ceiling() == {"gpt2"}
+def test_conclusions_on_synthetic_controversial_pairs(analysis: Analysis) -> None:
+    assert MODELS - accuracy_result(analysis, Scope.SYNTHETIC).below_ceiling() == {"gpt2"}
 
 
-def test_natural_against_synthetic(analysis: Analysis) -> None:
-    assert accuracy(analysis, Scope.ACCEPT).below_ceiling() == MODELS
-    assert accuracy(analysis, Scope.REJECT).below_ceiling() == set()
+def test_conclusions_on_natural_against_synthetic_sentences(analysis: Analysis) -> None:
+    assert accuracy_result(analysis, Scope.ACCEPT).below_ceiling() == MODELS
+    assert accuracy_result(analysis, Scope.REJECT).below_ceiling() == set()
 
 
-def test_overall_gpt2_roberta_electra_bert(analysis: Analysis) -> None:
+def test_overall_order_of_the_best_four_models(analysis: Analysis) -> None:
     result = analysis.result(Scope.OVERALL, COSINE)
     for better, worse in (("gpt2", "roberta"), ("roberta", "electra"), ("electra", "bert")):
         assert worse in result.beaten_by(better)
 
 
-def test_ceilings_alone_as_a_family_lose_the_published_pattern(analysis: Analysis) -> None:
+def test_contrasts_with_the_ceiling_alone_change_conclusions(analysis: Analysis) -> None:
     family = [c for c in every_contrast(analysis.ratings.models) if c[1] == CEILING]
     sampling = Sampling("groups")
     result = compare(analysis.ratings, Scope.NATURAL, ACCURACY, family, sampling)
@@ -119,24 +119,27 @@ def test_ceilings_alone_as_a_family_lose_the_published_pattern(analysis: Analysi
     assert result.below_ceiling() != MODELS - {"gpt2", "roberta", "electra"}
 
 
-def test_models_agree_on_random_pairs(analysis: Analysis) -> None:
+def test_agreement_of_models_on_random_pairs(analysis: Analysis) -> None:
     models = analysis.ratings.models
-    found = analysis.agreement[Condition.RANDOM_NATURAL]
-    above = found[np.triu_indices(9, 1)]
-    assert above.mean() == pytest.approx(0.845, abs=5e-4)
-    assert found[models.index("gpt2"), models.index("rnn")] == above.min()
-    assert found[models.index("gpt2"), models.index("roberta")] == above.max()
-    assert (above.min(), above.max()) == pytest.approx((0.7556, 0.9333), abs=5e-5)
+    agreement = analysis.agreement[Condition.RANDOM_NATURAL]
+    pair_agreements = agreement[np.triu_indices(9, 1)]
+    assert pair_agreements.mean() == pytest.approx(0.845, abs=5e-4)
+    assert agreement[models.index("gpt2"), models.index("rnn")] == pair_agreements.min()
+    assert agreement[models.index("gpt2"), models.index("roberta")] == pair_agreements.max()
+    assert (pair_agreements.min(), pair_agreements.max()) == pytest.approx(
+        (0.7556, 0.9333), abs=5e-5
+    )
 
 
-def test_people_on_synthetic_sentences_and_on_what_all_agree(analysis: Analysis) -> None:
+def test_choices_by_role_and_near_unanimous_trials(analysis: Analysis) -> None:
     cells = {
-        (r["accept"], r["reject"]): (r["prefer_synthetic"], r["ratings"]) for r in analysis.roles
+        (role["accept"], role["reject"]): (role["prefer_synthetic"], role["ratings"])
+        for role in analysis.roles
     }
     assert len(cells) == 72
     assert cells["gpt2", "bigram"] == (22, 100)
     unanimous = {
-        one["condition"]: (one["near_unanimous"], one["trials"]) for one in analysis.unanimity
+        row["condition"]: (row["near_unanimous"], row["trials"]) for row in analysis.unanimity
     }
     del unanimous[Condition.CATCH]
     assert unanimous == {
@@ -147,22 +150,22 @@ def test_people_on_synthetic_sentences_and_on_what_all_agree(analysis: Analysis)
     }
 
 
-def test_every_claim_is_printed_as_holding(analysis: Analysis) -> None:
-    made = claims(analysis)
-    assert len(made) == 21
-    assert [claim for claim in made if claim[1] != claim[2]] == []
+def test_every_published_claim_holds(analysis: Analysis) -> None:
+    all_claims = claims(analysis)
+    assert len(all_claims) == 21
+    assert [claim for claim in all_claims if claim[1] != claim[2]] == []
 
 
 def test_the_command_writes_the_claims(published_data: Path, tmp_path: Path) -> None:
-    """From a checkout of contstimlang alone, with the ratings named apart."""
+    """From a checkout of contstimlang and a separate file of ratings."""
     command = [sys.executable, "-m", "contstim", "reproduce", "golan2023", "--out", "out"]
     command += ["--data", str(published_data / "contstimlang"), "--quiet"]
     command += ["--ratings", str(published_data / "contstimlang-fork" / "data")]
-    env = {**os.environ, "COLUMNS": "200"}
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=env)
-    assert done.returncode == 0, done.stderr
-    assert "21 of 21 claims hold." in done.stdout
-    assert "22 of 100" in done.stdout
+    environment = {**os.environ, "COLUMNS": "200"}
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert result.returncode == 0, result.stderr
+    assert "21 of 21 claims hold." in result.stdout
+    assert "22 of 100" in result.stdout
     with (tmp_path / "out" / "tables" / "claims.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["holds"] for row in rows] == ["True"] * 21
@@ -180,8 +183,8 @@ def experiment(published_data: Path) -> Experiment:
 
 
 @pytest.mark.published
-def test_experiment_1_has_its_published_design(experiment: Experiment) -> None:
-    """Methods of the paper: 100 people in 10 groups, 9 + 36 + 72 + 36 + 12 trials each."""
+def test_experiment_1_has_the_published_design(experiment: Experiment) -> None:
+    """Witness: the paper: 100 participants in 10 groups, 9 + 36 + 72 + 36 + 12 trials each."""
     trials, responses = experiment
     assert len(responses) == 16_500
     members = Counter(dict.fromkeys((r.participant, r.group) for r in responses))
@@ -194,25 +197,25 @@ def test_experiment_1_has_its_published_design(experiment: Experiment) -> None:
         Condition.SYNTHETIC_SYNTHETIC: 360,
         Condition.CATCH: 120,
     }
-    by_id = {trial.trial_id: trial for trial in trials}
-    each = Counter((r.participant, by_id[r.trial_id].condition) for r in responses)
+    trial_by_id = {trial.trial_id: trial for trial in trials}
+    n_trials = Counter((r.participant, trial_by_id[r.trial_id].condition) for r in responses)
     for participant, _ in members:
-        assert each[participant, Condition.RANDOM_NATURAL] == 9
-        assert each[participant, Condition.NATURAL_CONTROVERSIAL] == 36
-        assert each[participant, Condition.NATURAL_SYNTHETIC] == 72
-        assert each[participant, Condition.SYNTHETIC_SYNTHETIC] == 36
-        assert each[participant, Condition.CATCH] == 12
+        assert n_trials[participant, Condition.RANDOM_NATURAL] == 9
+        assert n_trials[participant, Condition.NATURAL_CONTROVERSIAL] == 36
+        assert n_trials[participant, Condition.NATURAL_SYNTHETIC] == 72
+        assert n_trials[participant, Condition.SYNTHETIC_SYNTHETIC] == 36
+        assert n_trials[participant, Condition.CATCH] == 12
 
 
 @pytest.mark.published
-def test_every_group_has_each_pair_of_models_in_each_role(experiment: Experiment) -> None:
-    """Methods of the paper: one trial for each of 36 pairs, or each ordered pair, of models."""
+def test_every_group_has_each_model_pair_in_each_role(experiment: Experiment) -> None:
+    """Witness: the paper: one trial for each of 36 pairs, or each ordered pair, of models."""
     trials, _ = experiment
     for group in range(1, 11):
-        own = [trial for trial in trials if trial.group == group]
+        group_trials = [trial for trial in trials if trial.group == group]
         roles = Counter(
             (trial.condition, frozenset((trial.model_1, trial.model_2)), trial.kind_2)
-            for trial in own
+            for trial in group_trials
             if trial.model_1
         )
         assert len(roles) == 4 * 36
@@ -220,35 +223,37 @@ def test_every_group_has_each_pair_of_models_in_each_role(experiment: Experiment
 
 
 @pytest.mark.published
-def test_nobody_is_excluded(experiment: Experiment) -> None:
-    """The paper: no participant was excluded; everyone had at least 11 of 12 catch trials right."""
+def test_no_participant_is_excluded(experiment: Experiment) -> None:
+    """Witness: the paper; all participants were correct in at least 11 of 12 catch trials."""
     trials, responses = experiment
-    assert {each.problem for each in check_responses(trials, responses).findings} <= HARMLESS
+    assert {finding.problem for finding in check_responses(trials, responses).findings} <= HARMLESS
     admitted = admit(trials, responses)
     assert len(admitted.participants) == 100
     assert admitted.excluded == {}
 
 
 @pytest.mark.published
-def test_ratings_keep_their_direction(experiment: Experiment, published_data: Path) -> None:
-    """GPT-2 agrees with 675 of 900 choices on random pairs, counted here from the raw file.
+def test_direction_of_ratings_equals_that_of_the_raw_file(
+    experiment: Experiment, published_data: Path
+) -> None:
+    """Witness: the raw file, in which GPT-2 agrees with 675 of 900 choices on random pairs.
 
-    The file names the first sentence of each pair and gives GPT-2's score of both.
+    The file names the first sentence of each pair and the scores of GPT-2 for both sentences.
     """
     trials, responses = experiment
     table = read_stimulus_scores(published_data / "contstimlang")
     gpt2 = dict(zip(table.sentences or (), table.column("gpt2"), strict=True))
-    by_id = {trial.trial_id: trial for trial in trials}
+    trial_by_id = {trial.trial_id: trial for trial in trials}
     with (published_data / "contstimlang-fork/data").open(encoding="utf-8") as file:
-        raw = list(csv.DictReader(file))
-    right = 0
-    for row, response in zip(raw, responses, strict=True):
-        trial = by_id[response.trial_id]
-        lead = gpt2[trial.sentence_2] - gpt2[trial.sentence_1]
-        raw_lead = float(row["sentence2_gpt2_prob"]) - float(row["sentence1_gpt2_prob"])
-        agrees = (lead > 0) == (response.rating > 3)
-        assert agrees == ((raw_lead > 0) == (float(row["rating"]) > 3))
+        raw_rows = list(csv.DictReader(file))
+    n_correct = 0
+    for row, response in zip(raw_rows, responses, strict=True):
+        trial = trial_by_id[response.trial_id]
+        preference = gpt2[trial.sentence_2] - gpt2[trial.sentence_1]
+        raw_preference = float(row["sentence2_gpt2_prob"]) - float(row["sentence1_gpt2_prob"])
+        agrees = (preference > 0) == (response.rating > 3)
+        assert agrees == ((raw_preference > 0) == (float(row["rating"]) > 3))
         assert response.position == int(row["Trial Number"])
-        right += agrees and trial.condition is Condition.RANDOM_NATURAL
-    assert right == 675
+        n_correct += agrees and trial.condition is Condition.RANDOM_NATURAL
+    assert n_correct == 675
     assert np.isfinite([r.rt_ms for r in responses]).all()

@@ -1,4 +1,4 @@
-"""Readers of what the 2023 study published, against facts measured from its files otherwise."""
+"""Readers of the files of the 2023 study, against facts from other sources."""
 
 import csv
 import pickle
@@ -13,7 +13,7 @@ from contstim.words.sentence import Sentence
 from tests.published import readers
 
 
-class _Attack:
+class _UnsafeObject:
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return (Path, ("/",))
 
@@ -25,12 +25,12 @@ def folder(published_data: Path) -> Path:
 
 def test_a_pickle_that_loads_a_class_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "words.pkl"
-    path.write_bytes(pickle.dumps([_Attack()]))
+    path.write_bytes(pickle.dumps([_UnsafeObject()]))
     with pytest.raises(InputError, match="wants to load pathlib"):
         published.load_plain(path)
 
 
-def test_arrays_and_numbers_come_back(tmp_path: Path) -> None:
+def test_pickled_arrays_and_numbers_are_loaded(tmp_path: Path) -> None:
     path = tmp_path / "plain.pkl"
     for module in (b"numpy.core.multiarray", b"numpy._core.multiarray"):
         dumped = pickle.dumps({"a": np.arange(3.0)[1], "b": np.arange(3)}, protocol=3)
@@ -42,8 +42,8 @@ def test_arrays_and_numbers_come_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.published
-def test_natural_scores(published_data: Path) -> None:
-    """231,725 × 9, and XLM alone has nine sentences of probability zero."""
+def test_natural_scores_have_the_published_shape(published_data: Path) -> None:
+    """Only XLM has sentences of probability zero, nine of 231,725."""
     scores = readers.read_natural_scores(published_data / "contstimlang")
     assert scores.log_probs.shape == (231_725, 9)
     assert np.isneginf(scores.log_probs).sum() == 9
@@ -51,8 +51,8 @@ def test_natural_scores(published_data: Path) -> None:
 
 
 @pytest.mark.published
-def test_stimuli_have_scores_and_features(folder: Path, published_data: Path) -> None:
-    """The ratings file repeats GPT-2's scores beside each pair: a second source for the same."""
+def test_every_stimulus_has_scores_and_features(folder: Path, published_data: Path) -> None:
+    """Witness: the ratings file, which repeats the scores of GPT-2 for each pair."""
     scores = published.read_stimulus_scores(folder)
     assert scores.models == published.MODELS
     assert scores.sentences is not None
@@ -61,8 +61,8 @@ def test_stimuli_have_scores_and_features(folder: Path, published_data: Path) ->
     with (published_data / "contstimlang-fork" / "data").open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
             for side, sentence in enumerate(row["sentence_pair"].split("_"), 1):
-                beside = float(row[f"sentence{side}_gpt2_prob"])
-                assert gpt2[Sentence.parse(sentence)] == pytest.approx(beside, rel=1e-6)
+                expected = float(row[f"sentence{side}_gpt2_prob"])
+                assert gpt2[Sentence.parse(sentence)] == pytest.approx(expected, rel=1e-6)
     features = readers.read_stimulus_features(folder)
     assert {name: len(values) for name, values in features.items()} == {
         "log_frequency": 2_240,
@@ -72,36 +72,38 @@ def test_stimuli_have_scores_and_features(folder: Path, published_data: Path) ->
 
 
 @pytest.mark.published
-def test_published_pairs_are_rejected_by_models_of_that_number(folder: Path) -> None:
+def test_each_model_rejects_one_sentence_of_a_published_pair(folder: Path) -> None:
     scores = published.read_stimulus_scores(folder)
     pairs = published.read_natural_pairs(folder)
     assert len(pairs) == 360
     for pair in pairs:
-        for model, low, high in (
+        for model, less_likely, more_likely in (
             (pair.model_1, pair.row_1, pair.row_2),
             (pair.model_2, pair.row_2, pair.row_1),
         ):
-            assert scores.column(model)[low] < scores.column(model)[high]
+            assert scores.column(model)[less_likely] < scores.column(model)[more_likely]
     total = sum(pair.rank_1_model_1 + pair.rank_2_model_2 for pair in pairs)
     assert total == pytest.approx(28.6791174884, abs=1e-9)
 
 
 @pytest.mark.published
-def test_published_triplets_reject_what_ours_would(folder: Path) -> None:
-    """Eq. 4: the model of the same number gives a synthetic sentence no more than the natural."""
+def test_each_model_rejects_its_published_synthetic_sentence(folder: Path) -> None:
+    """Eq. 4: a synthetic sentence is at most as likely as the natural one for its model."""
     triplets = published.read_triplets(folder)
     selected = published.read_triplets(folder, selected=True)
     assert (len(triplets), len(selected)) == (3_600, 360)
-    assert {t.triplet_id for t in selected} < {t.triplet_id for t in triplets}
-    for t in triplets:
-        assert t.log_prob_synthetic_1_model_1 <= t.log_prob_natural_model_1 + 1e-3
-        assert t.log_prob_synthetic_2_model_2 <= t.log_prob_natural_model_2 + 1e-3
-    total = sum(t.controversiality for t in selected)
+    assert {triplet.triplet_id for triplet in selected} < {
+        triplet.triplet_id for triplet in triplets
+    }
+    for triplet in triplets:
+        assert triplet.log_prob_synthetic_1_model_1 <= triplet.log_prob_natural_model_1 + 1e-3
+        assert triplet.log_prob_synthetic_2_model_2 <= triplet.log_prob_natural_model_2 + 1e-3
+    total = sum(triplet.controversiality for triplet in selected)
     assert total == pytest.approx(23_922.602363, abs=1e-6)
 
 
 @pytest.mark.published
-def test_words_and_their_frequencies(folder: Path) -> None:
+def test_every_word_of_the_vocabulary_has_a_frequency(folder: Path) -> None:
     vocabulary = published.read_vocabulary(folder)
     frequencies = readers.read_frequencies(folder)
     assert (len(vocabulary.initial), len(vocabulary.inner)) == (5_977, 23_180)

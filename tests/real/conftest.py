@@ -1,4 +1,4 @@
-"""A real pretrained model, which is loaded once for all tests of this folder."""
+"""A real pretrained model, loaded once for all tests of this folder."""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ VARIABLE = "CONTSTIM_REAL_MODEL"
 
 @pytest.fixture(scope="session")
 def real_model() -> Iterator[Path]:
-    """The folder of the model; its network on the CPU is shared by all that load it."""
+    """The folder of the model; its network stays loaded on the CPU."""
     if not os.environ.get(VARIABLE):
         pytest.skip(f"{VARIABLE} names no folder of a real pretrained model")
     folder = Path(os.environ[VARIABLE])

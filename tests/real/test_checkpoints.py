@@ -1,4 +1,4 @@
-"""A real GGUF file against the folder that it was converted to."""
+"""Scores of a real GGUF file against its conversion to a folder."""
 
 from pathlib import Path
 
@@ -21,8 +21,8 @@ SENTENCES = [
 ]
 
 
-def test_scores_of_a_gguf_file_are_those_of_the_converted_folder(real_model: Path) -> None:
-    """Witness: the conversion, which was done by transformers alone."""
+def test_scores_of_a_gguf_file_equal_those_of_its_conversion(real_model: Path) -> None:
+    """Witness: the folder that transformers converted without our code."""
     files = sorted((real_model / "original").glob("*.gguf"))
     if not files:
         pytest.skip(f"{real_model}/original has no GGUF file")

@@ -28,13 +28,13 @@ def checkpoint() -> Checkpoint:
     return load_checkpoint(str(Path(FOLDER)), Loading(device="cpu"))
 
 
-def _plain(checkpoint: Checkpoint, context: str, sentence: Sentence) -> float:
+def _plain_score(checkpoint: Checkpoint, context: str, sentence: Sentence) -> float:
     """Witness: one forward pass over context and sentence, without our code."""
     ids = checkpoint.tokenizer(context + sentence.text, add_special_tokens=False)["input_ids"]
     with torch.no_grad():
         logits = checkpoint.model(torch.tensor([ids])).logits[0].double()
-    terms = logits.log_softmax(dim=-1)[range(len(ids) - 1), ids[1:]]
-    return float(terms.sum())
+    log_probs = logits.log_softmax(dim=-1)[range(len(ids) - 1), ids[1:]]
+    return float(log_probs.sum())
 
 
 @pytest.mark.parametrize(
@@ -45,28 +45,30 @@ def _plain(checkpoint: Checkpoint, context: str, sentence: Sentence) -> float:
         ("<|im_start|>", "<|im_start|>", -49.6024),
     ],
 )
-def test_scores(checkpoint: Checkpoint, context: str | None, token: str, expected: float) -> None:
+def test_scores_with_each_context(
+    checkpoint: Checkpoint, context: str | None, token: str, expected: float
+) -> None:
     model = CausalModel(checkpoint, context=context)
     assert model.convention.context_tokens == (token,)
     assert model.log_probs([SENTENCE])[0] == pytest.approx(expected, abs=0.01)
-    assert _plain(checkpoint, token, SENTENCE) == pytest.approx(expected, abs=0.01)
+    assert _plain_score(checkpoint, token, SENTENCE) == pytest.approx(expected, abs=0.01)
 
 
 @pytest.mark.parametrize("size", [1, 7, 64])
-def test_scores_are_those_of_plain_passes_in_batches(checkpoint: Checkpoint, size: int) -> None:
+def test_batch_scores_equal_those_of_plain_passes(checkpoint: Checkpoint, size: int) -> None:
     model = CausalModel(checkpoint)
     sentences = generate(64, seed=1)[:: 64 // 16] if size == 1 else generate(64, seed=1)
     starts = range(0, len(sentences), size)
     batches: list[FloatArray] = [model.log_probs(sentences[i : i + size]) for i in starts]
-    expected = [_plain(checkpoint, "<|endoftext|>", sentence) for sentence in sentences]
+    expected = [_plain_score(checkpoint, "<|endoftext|>", sentence) for sentence in sentences]
     np.testing.assert_allclose(np.concatenate(batches), expected, rtol=0, atol=1e-3)
 
 
-def test_no_other_candidate_is_better_than_the_default(checkpoint: Checkpoint) -> None:
+def test_the_default_context_is_the_best_candidate(checkpoint: Checkpoint) -> None:
     model = CausalModel(checkpoint)
-    best, *others = context_scores(model, generate(10, seed=0))
+    best, *other_contexts = context_scores(model, generate(10, seed=0))
     assert best == model.convention
-    assert {convention.context_tokens for convention in others} == {
+    assert {convention.context_tokens for convention in other_contexts} == {
         ("<|im_start|>",),
         ("<|im_end|>",),
         (".",),
