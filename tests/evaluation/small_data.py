@@ -29,7 +29,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def simulate_judgements(n: int, models: int, seed: int = 0) -> tuple[Judgements, JudgedScores]:
+def simulated(n: int, models: int, seed: int = 0) -> tuple[Judgements, JudgedScores]:
     """Return pairs of sentences with random judgements and correlated scores."""
     rng = np.random.default_rng(seed)
     judgements = rng.normal(size=2 * n)

@@ -21,7 +21,7 @@ from contstim.evaluation.criteria import (
     z_scores,
 )
 from contstim.evaluation.judged_scores import JudgedScores
-from tests.evaluation.small_data import simulate_judgements
+from tests.evaluation.small_data import simulated
 
 
 def test_z_scores_are_scipys() -> None:
@@ -34,7 +34,7 @@ def test_z_scores_are_scipys() -> None:
 
 
 @pytest.mark.parametrize(
-    ("human_delta", "model_delta", "blimp", "half", "whole"),
+    ("human_delta", "model_delta", "meets_blimp", "meets_half", "meets_full"),
     [
         (1.0, 1.2, True, True, True),
         (1.0, 1.5, True, False, True),  # strictly less than δ
@@ -48,13 +48,13 @@ def test_z_scores_are_scipys() -> None:
     ],
 )
 def test_criteria_by_hand(
-    human_delta: float, model_delta: float, blimp: bool, half: bool, whole: bool
+    human_delta: float, model_delta: float, meets_blimp: bool, meets_half: bool, meets_full: bool
 ) -> None:
     deltas = np.array([human_delta]), np.array([model_delta])
     assert [bool(criterion_met(delta, *deltas)[0]) for delta in (None, 0.5, 1)] == [
-        blimp,
-        half,
-        whole,
+        meets_blimp,
+        meets_half,
+        meets_full,
     ]
 
 
@@ -70,7 +70,7 @@ def test_adc_is_symmetric_and_grows_with_delta(
 
 def test_criteria_are_named_and_bad_deltas_are_refused() -> None:
     settings = AcceptabilitySettings(delta=(0.5, 1))
-    assert [*evaluate_acceptability(*simulate_judgements(6, 1), settings).met] == [
+    assert [*evaluate_acceptability(*simulated(6, 1), settings).met] == [
         *("blimp", "adc-0.5", "adc-1")
     ]
     for delta in (0.0, -1.0, float("nan"), float("inf")):
@@ -80,11 +80,11 @@ def test_criteria_are_named_and_bad_deltas_are_refused() -> None:
 
 @pytest.fixture(scope="module")
 def evaluation() -> AcceptabilityEvaluation:
-    return evaluate_acceptability(*simulate_judgements(60, 3))
+    return evaluate_acceptability(*simulated(60, 3))
 
 
 def test_deltas_are_differences_of_z_scores(evaluation: AcceptabilityEvaluation) -> None:
-    judgements, scores = simulate_judgements(60, 3)
+    judgements, scores = simulated(60, 3)
     z = stats.zscore(scores.values, axis=0)
     np.testing.assert_allclose(evaluation.deltas, z[::2] - z[1::2])
     ratings = judgements.values
@@ -96,9 +96,7 @@ def test_deltas_are_differences_of_z_scores(evaluation: AcceptabilityEvaluation)
     np.testing.assert_allclose(standardized.people, z_ratings[::2] - z_ratings[1::2])
 
 
-def test_correlations_and_fits_are_scipys(
-    evaluation: AcceptabilityEvaluation,
-) -> None:
+def test_correlations_and_fits_are_scipys(evaluation: AcceptabilityEvaluation) -> None:
     names, matrix = delta_correlations(evaluation)
     columns = [evaluation.people, *evaluation.deltas.T]
     for i, first in enumerate(columns):
@@ -126,7 +124,7 @@ def test_pairs_passing_only_the_adc_are_disputed(evaluation: AcceptabilityEvalua
 
 
 def test_pairs_without_scores_are_excluded_and_counted() -> None:
-    judgements, scores = simulate_judgements(6, 2)
+    judgements, scores = simulated(6, 2)
     values = scores.values.copy()
     values[3, 1] = np.nan
     evaluation = evaluate_acceptability(judgements, JudgedScores(scores.models, values))
@@ -149,7 +147,7 @@ def test_pairs_without_scores_are_excluded_and_counted() -> None:
 def test_models_without_a_name_or_distinct_scores_are_refused(
     name: str, value: float | None, message: str
 ) -> None:
-    judgements, scores = simulate_judgements(6, 2)
+    judgements, scores = simulated(6, 2)
     values = scores.values.copy()
     if value is not None:
         values[:, 1] = value

@@ -37,11 +37,11 @@ def test_trigram_word_scores_are_differences_of_sentences(trigram: NgramModel) -
             [sum(term.log_prob for term in sentence_terms[:-1]) for sentence_terms in terms]
         )
 
-    whole, before = (
+    sentence_scores, prefix_scores = (
         word_log_probs(*(f"My word is {word}" for word in WORDS)),
         word_log_probs("My word is"),
     )
-    np.testing.assert_allclose(scores[:, 0], whole - before, atol=1e-5)
+    np.testing.assert_allclose(scores[:, 0], sentence_scores - prefix_scores, atol=1e-5)
     np.testing.assert_allclose(scores[:, 1], word_log_probs(*WORDS), atol=1e-5)
 
 

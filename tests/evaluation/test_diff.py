@@ -51,7 +51,7 @@ def part_of_speech(change: Change) -> str:
 
 
 def planted_scores() -> ScoreTable:
-    """Return scores by which models disagree on purpose.
+    """Return scores with planted disagreements.
 
     Model a prefers every natural sentence, b changed verbs, and c every third change.
     """
@@ -93,9 +93,9 @@ def test_the_planted_part_of_speech_comes_first() -> None:
     verbs = sum(part_of_speech(change) == "verb" for change in CHANGES)
     assert ab.changes.share == pytest.approx(verbs / len(CHANGES))
     assert ac.changes.share == pytest.approx(np.mean(np.arange(len(CHANGES)) % 3 == 0))
-    (first, parting), *others = ab.where["part of speech"].items()
+    (first, parting), *other_partings = ab.where["part of speech"].items()
     assert (first, parting.share, parting.n) == ("verb", 1, verbs)
-    assert {share.share for _, share in others} == {0}
+    assert {share.share for _, share in other_partings} == {0}
     assert {name: (p.correct, p.share) for name, p in ab.paradigms.items()} == {"hard": ((1, 0), 1)}
     assert ac.paradigms == {}
     assert ab.pairs.share == 12 / 16
@@ -159,22 +159,16 @@ def test_few_values_are_named_by_chance() -> None:
 
 
 def test_triplets_start_with_the_largest_difference() -> None:
-    n, first, second = map(Sentence.parse, ("The dog ran.", "The cat ran.", "The dog sat."))
+    n, s1, s2 = map(Sentence.parse, ("The dog ran.", "The cat ran.", "The dog sat."))
     triplets = (
-        Triplet(
-            "x", "b", "a", n, first, second, -1.0, -2.0, -7.0, -2.0, -1.0, -8.0, 12.0, 0.5, 1.5
-        ),
-        Triplet("y", "a", "b", n, second, first, -1.0, -1.0, -9.0, -1.0, -1.0, -9.0, 16.0),
+        Triplet("x", "b", "a", n, s1, s2, -1.0, -2.0, -7.0, -2.0, -1.0, -8.0, 12.0, 0.5, 1.5),
+        Triplet("y", "a", "b", n, s2, s1, -1.0, -1.0, -9.0, -1.0, -1.0, -9.0, 16.0),
     )
-    best, second_best = find_planted_differences(triplets=triplets)[0].triplets
-    assert (best.triplet_id, second_best.triplet_id) == ("y", "x")
-    assert (second_best.model_1, second_best.synthetic_1, second_best.drops) == (
-        "a",
-        second,
-        (6, 6),
-    )
-    assert (second_best.judge_drop_1, second_best.judge_drop_2) == (1.5, 0.5)
-    assert second_best.labelled[1][1:] == (second, [-8.0, -1.0])
+    best, second = find_planted_differences(triplets=triplets)[0].triplets
+    assert (best.triplet_id, second.triplet_id) == ("y", "x")
+    assert (second.model_1, second.synthetic_1, second.drops) == ("a", s2, (6, 6))
+    assert (second.judge_drop_1, second.judge_drop_2) == (1.5, 0.5)
+    assert second.labelled[1][1:] == (s2, [-8.0, -1.0])
 
 
 def test_permuted_verbs_cause_disagreement_on_verbs() -> None:

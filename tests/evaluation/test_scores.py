@@ -39,10 +39,10 @@ def test_scores_of_all_methods_are_kenlms(trigram: NgramModel, pairs: list[Minim
     expected = [[log_prob(s.bare, end=True) for s in (p.good, p.bad)] for p in pairs]
     np.testing.assert_allclose(full, expected, rtol=1e-6)
     prefix = [("The dog", "sleeps", "sleep"), ("The dogs", "sleep", "sleeps")]
-    expected = [[log_prob(f"{before} {w}", 2) for w in words] for before, *words in prefix]
+    expected = [[log_prob(f"{opening} {w}", 2) for w in words] for opening, *words in prefix]
     np.testing.assert_allclose(one_prefix[:2], expected, rtol=1e-6)
     words = [("The dog", "The dogs", "sleeps"), ("The women", "The woman", "read")]
-    expected = [[log_prob(f"{p} {word}", 2) for p in before] for *before, word in words]
+    expected = [[log_prob(f"{p} {word}", 2) for p in prefixes] for *prefixes, word in words]
     np.testing.assert_allclose(two_prefix, expected, rtol=1e-6)
     assert [s.identical for s in scores.by_method] == [[pairs[2]], [pairs[2]], []]
     assert (

@@ -121,7 +121,7 @@ class FakeSearches:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tasks: list[TripletTask] = []
         self.fingerprints: Mapping[str, str] = {}
-        # Outcomes depend on the key of a search, so that a new version must not change them
+        # Outcomes depend on the keys of searches, which a new version would change
         monkeypatch.setattr("contstim.optimization.jobs.tasks.VERSION", 1)
         monkeypatch.setattr(TripletTask, "perform", lambda task, _context: self._search(task))
         monkeypatch.setattr(InspectionTask, "perform", lambda *arguments: self._inspect(*arguments))
@@ -139,12 +139,12 @@ def fake_outcome(task: TripletTask) -> Outcome:
     """Return the outcome of a fake search."""
     if random.Random(f"{task.natural.text} {task.fingerprints}").random() < 0.15:
         return Outcome("inadmissible", "impossible: as it happens")
-    chance = random.Random(task.key)
+    rng = random.Random(task.key)
     words = [word for word in NOUNS[:6] if word not in task.question.excluded]
-    synthetic = [task.natural.replace(2, chance.choice(words)) for _ in range(2)]
-    if chance.random() < 0.05:
+    synthetic = [task.natural.replace(2, rng.choice(words)) for _ in range(2)]
+    if rng.random() < 0.05:
         synthetic[0] = task.natural
-    drops = (chance.random(), chance.random())
+    drops = (rng.random(), rng.random())
     triplet = Triplet(
         content_id("triplet", *task.models, task.natural, *synthetic),
         task.models[0],

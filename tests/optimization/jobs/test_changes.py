@@ -117,12 +117,12 @@ def test_reasons_name_models_as_the_user_does(tmp_path: Path, models: str | None
 
 
 def test_a_larger_per_pair_appends_triplets(searches: FakeSearches, tmp_path: Path) -> None:
-    path, larger = tmp_path / "grown.sqlite", FAKE_STUDY.with_values(per_pair=6)
-    before = group_triplets_by_pair(FAKE_STUDY.find(path))
-    after = group_triplets_by_pair(larger.find(path))
-    assert {pair: triplets[:4] for pair, triplets in after.items()} == before
+    path, larger_study = tmp_path / "grown.sqlite", FAKE_STUDY.with_values(per_pair=6)
+    old_triplets = group_triplets_by_pair(FAKE_STUDY.find(path))
+    new_triplets = group_triplets_by_pair(larger_study.find(path))
+    assert {pair: triplets[:4] for pair, triplets in new_triplets.items()} == old_triplets
     searches.tasks.clear()
-    assert group_triplets_by_pair(FAKE_STUDY.find(path)) == before
+    assert group_triplets_by_pair(FAKE_STUDY.find(path)) == old_triplets
     assert not searches.tasks
 
 
@@ -150,13 +150,17 @@ def test_removing_a_sentence_changes_only_its_triplet(
     searches: FakeSearches, tmp_path: Path
 ) -> None:
     path = tmp_path / "s.sqlite"
-    before = FAKE_STUDY.find(path)
-    removed = before.triplets[5].natural
+    old_results = FAKE_STUDY.find(path)
+    removed = old_results.triplets[5].natural
     searches.tasks.clear()
-    after = FAKE_STUDY.with_values(sentences=tuple(s for s in NATURALS if s != removed)).find(path)
-    other_triplets = [triplet for triplet in before.triplets if triplet.natural != removed]
-    assert [triplet for triplet in after.triplets if triplet in before.triplets] == other_triplets
-    affected_pairs = {(t.model_1, t.model_2) for t in before.triplets if t.natural == removed}
+    new_results = FAKE_STUDY.with_values(sentences=tuple(s for s in NATURALS if s != removed)).find(
+        path
+    )
+    other_triplets = [triplet for triplet in old_results.triplets if triplet.natural != removed]
+    assert [
+        triplet for triplet in new_results.triplets if triplet in old_results.triplets
+    ] == other_triplets
+    affected_pairs = {(t.model_1, t.model_2) for t in old_results.triplets if t.natural == removed}
     assert {task.models for task in searches.tasks} == affected_pairs
 
 
@@ -176,13 +180,13 @@ def test_settings_that_determine_results_repeat_all_searches(
     searches: FakeSearches, tmp_path: Path, values: dict[str, Any]
 ) -> None:
     path = tmp_path / "s.sqlite"
-    before = FAKE_STUDY.find(path)
+    results = FAKE_STUDY.find(path)
     searches.tasks.clear()
     FAKE_STUDY.with_values(**values).find(path)
     keys = {task.key for task in searches.tasks}
     assert len(keys) == len(searches.tasks) >= 12
     searches.tasks.clear()
-    assert FAKE_STUDY.find(path) == before
+    assert FAKE_STUDY.find(path) == results
     assert not searches.tasks
 
 
@@ -190,23 +194,23 @@ def test_a_changed_model_repeats_the_searches_of_its_pairs(
     searches: FakeSearches, tmp_path: Path
 ) -> None:
     path = tmp_path / "s.sqlite"
-    before = FAKE_STUDY.find(path)
+    old_results = FAKE_STUDY.find(path)
     searches.tasks.clear()
     searches.fingerprints = {"kenlm:a.arpa": "another"}
-    after = FAKE_STUDY.find(path)
-    pairs = [("kenlm:a.arpa", other) for other in ("kenlm:b.arpa", "kenlm:c.arpa")]
+    new_results = FAKE_STUDY.find(path)
+    pairs = [("kenlm:a.arpa", other_model) for other_model in ("kenlm:b.arpa", "kenlm:c.arpa")]
     assert {task.models for task in searches.tasks} == {*pairs}
-    other_triplets = [t for t in before.triplets if (t.model_1, t.model_2) not in pairs]
-    assert [t for t in after.triplets if t in before.triplets] == other_triplets
+    other_triplets = [t for t in old_results.triplets if (t.model_1, t.model_2) not in pairs]
+    assert [t for t in new_results.triplets if t in old_results.triplets] == other_triplets
 
 
-def grow_and_kill(path: Path, after: int) -> None:
-    """Grow a study in this process, which kills itself after `after` reports of progress."""
+def grow_and_kill(path: Path, n_reports: int) -> None:
+    """Grow a study in this process, which kills itself after some reports of progress."""
     calls = 0
 
     def progress(_settled: int, _total: int) -> None:
         nonlocal calls
-        if calls == after:
+        if calls == n_reports:
             os.kill(os.getpid(), signal.SIGKILL)
         calls += 1
 
@@ -224,9 +228,9 @@ def test_a_study_killed_while_growing_continues(searches: FakeSearches, tmp_path
     expected = FAKE_STUDY.find(uninterrupted)
     n_searches = len(searches.tasks)
     searches.tasks.clear()
-    for after in (0, 2, 3):
+    for n_reports in (0, 2, 3):
         process = multiprocessing.get_context("fork").Process(
-            target=grow_and_kill, args=(killed, after)
+            target=grow_and_kill, args=(killed, n_reports)
         )
         process.start()
         process.join()

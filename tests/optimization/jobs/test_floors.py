@@ -155,8 +155,10 @@ def test_sentences_below_the_floor_are_skipped_and_floors_persist(
     monkeypatch.setattr(TripletTask, "perform", lambda *_: pytest.fail("searched again"))
     # Without stored floors, other sentences would give other floors
     searched_texts = {result.natural for result in results.searches}
-    others = [s for s in pair_study.sentences if s.text not in searched_texts]
-    fewer = tuple(s for s in pair_study.sentences if s.text in searched_texts or s in others[::2])
+    unsearched = [s for s in pair_study.sentences if s.text not in searched_texts]
+    fewer = tuple(
+        s for s in pair_study.sentences if s.text in searched_texts or s in unsearched[::2]
+    )
     assert plausible.with_values(sentences=fewer).find(path).triplets == results.triplets
     assert plausible.with_values(sentences=fewer).find(path).floors == floors
 

@@ -32,14 +32,14 @@ WORDS = Vocabulary.from_sentences([*NATURALS, Sentence.parse("It never rains her
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _as_on_a_gpu() -> Iterator[None]:
+def _gpu_settings() -> Iterator[None]:
     """Use large batches as on a GPU, and one thread, which is faster for tiny networks."""
-    before = torch.get_num_threads()
+    n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Budget, "for_device", lambda _device: Budget(16_384))
         yield
-    torch.set_num_threads(before)
+    torch.set_num_threads(n_threads)
 
 
 @pytest.fixture(scope="module")

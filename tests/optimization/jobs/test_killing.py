@@ -49,7 +49,7 @@ def quick_arguments(out: str) -> list[str]:
 def test_workers_exit_with_a_killed_driver_and_the_job_resumes(folder: Path) -> None:
     command = [sys.executable, "-m", "contstim"]
     subprocess.run([*command, *quick_arguments("local.csv")], cwd=folder, check=True)
-    parallel_command = [
+    parallel = [
         *command,
         *quick_arguments("several.csv"),
         "--executor",
@@ -57,14 +57,14 @@ def test_workers_exit_with_a_killed_driver_and_the_job_resumes(folder: Path) -> 
         "--workers",
         "2",
     ]
-    driver = subprocess.Popen(parallel_command, cwd=folder, text=True)
+    driver = subprocess.Popen(parallel, cwd=folder, text=True)
     wait_for_rows("result", folder / "several.csv.sqlite", driver)
     workers = child_processes(driver.pid)
     driver.kill()
     assert driver.wait() == -signal.SIGKILL
     assert len(workers) >= 2
     assert all(map(vanishes, workers))
-    subprocess.run(parallel_command, cwd=folder, check=True)
+    subprocess.run(parallel, cwd=folder, check=True)
     assert (folder / "several.csv").read_bytes() == (folder / "local.csv").read_bytes()
 
 

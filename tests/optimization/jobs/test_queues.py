@@ -80,7 +80,7 @@ def make_outcome(task: TripletTask) -> Outcome:
     return Outcome("found", triplet.equality_note, triplet)
 
 
-def run_tasks(queue: TripletQueue, chance: random.Random, workers: int, stop: float) -> int:
+def run_tasks(queue: TripletQueue, rng: random.Random, workers: int, stop: float) -> int:
     """Take and finish tasks in random order; stop after each with probability `stop`.
 
     Returns the number of finished searches.
@@ -91,13 +91,13 @@ def run_tasks(queue: TripletQueue, chance: random.Random, workers: int, stop: fl
         if len(running) < workers and (next_task := queue.take(())) is not None:
             running.append(next_task)
             continue
-        task = running.pop(chance.randrange(len(running)))
-        if chance.random() < 0.1:
+        task = running.pop(rng.randrange(len(running)))
+        if rng.random() < 0.1:
             queue.failed(task, ContstimError("now and then"), 1)
             continue
         queue.done(task, make_outcome(task))
         n_done += 1
-        if chance.random() < stop:
+        if rng.random() < stop:
             break
     return n_done
 
@@ -109,14 +109,14 @@ def test_results_do_not_depend_on_order_or_kills(
 ) -> None:
     """Witness: a loop over the sentences in their order, up to the end of each walk."""
     folder = tmp_path_factory.mktemp("queues")
-    chance, n_searched = random.Random(seed), 0
+    rng, n_searched = random.Random(seed), 0
     with Store(folder / "a.sqlite") as opened:
         store = TripletStore(opened)
         for _ in range(500):
             queue = make_queue(4, per_pair, store)
             if queue.finished:
                 break
-            n_searched += run_tasks(queue, chance, workers, 0.2)
+            n_searched += run_tasks(queue, rng, workers, 0.2)
         assert len(queue.results) == 6
         n_needed = 0
         for pair, results in queue.results.items():
@@ -225,11 +225,9 @@ def test_sentences_are_ordered_by_hash() -> None:
 
 
 @given(st.sets(st.sampled_from(SENTENCES)), st.randoms())
-def test_other_sentences_do_not_change_the_order(
-    subset: set[Sentence], chance: random.Random
-) -> None:
+def test_other_sentences_do_not_change_the_order(subset: set[Sentence], rng: random.Random) -> None:
     """Witness: the order of all sentences, without the missing ones."""
-    shuffled = chance.sample(sorted(subset, key=str), len(subset))
+    shuffled = rng.sample(sorted(subset, key=str), len(subset))
     full_walk = natural_walk(0, ("a", "b"), SENTENCES, WORDS)
     walk = natural_walk(0, ("a", "b"), shuffled, WORDS)
     assert [*walk] == [sentence for sentence in full_walk if sentence in subset]

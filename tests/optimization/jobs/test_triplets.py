@@ -121,11 +121,11 @@ def test_trajectories_link_natural_and_synthetic_sentences(
             ]
             sentence, round_number = triplet.natural, 0
             for step in trajectory:
-                after = Sentence.parse(step["sentence"])
-                before = after.replace(step["position"], step["old"])
-                assert after.words[step["position"]] == step["new"]
-                assert before == sentence or step["round"] > round_number
-                sentence, round_number = after, step["round"]
+                new_sentence = Sentence.parse(step["sentence"])
+                old_sentence = new_sentence.replace(step["position"], step["old"])
+                assert new_sentence.words[step["position"]] == step["new"]
+                assert old_sentence == sentence or step["round"] > round_number
+                sentence, round_number = new_sentence, step["round"]
             best = min(trajectory, key=lambda step: step["log_prob_reject"], default=None)
             assert str(synthetic) == (str(triplet.natural) if best is None else best["sentence"])
 
@@ -142,10 +142,7 @@ def test_killed_workers_do_not_change_the_results(
             multiprocessing.active_children()[0].kill()
 
     results = study.find(
-        tmp_path / "killed.sqlite",
-        ProcessExecutor(2),
-        say=remarks.append,
-        progress=kill_worker,
+        tmp_path / "killed.sqlite", ProcessExecutor(2), say=remarks.append, progress=kill_worker
     )
     assert results == finished_study[1]
     replacements = [remark for remark in remarks if "is replaced" in remark]
