@@ -135,7 +135,7 @@ def test_standard_deviations_come_from_a_sample_and_persist(
 
 
 @pytest.mark.slow
-def test_sentences_below_the_floor_are_skipped_and_floors_persist(
+def test_sentences_below_floors_are_skipped_and_floors_persist(
     pair_study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Witnesses: quantiles by sorting, and scores of the triplets' natural sentences."""
