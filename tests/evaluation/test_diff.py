@@ -126,10 +126,10 @@ def test_intervals_are_wilsons_with_the_effective_sample_size() -> None:
     """
     parted, n = np.arange(80) % 4 == 0, 80
     first_margins, second_margins = np.ones(n), np.where(parted, -1.0, 1.0)
-    alone = Parting.of(first_margins, second_margins, np.arange(n))
+    independent = Parting.of(first_margins, second_margins, np.arange(n))
     # The variance over clusters has n - 1 in its denominator
     expected = proportion_confint(0.25 * (n - 1), n - 1, method="wilson")
-    assert alone.interval() == pytest.approx(expected)
+    assert independent.interval() == pytest.approx(expected)
     copies = Parting.of(np.ones(5 * n), np.repeat(second_margins, 5), np.repeat(np.arange(n), 5))
     effective = (n - 1) * (t.ppf(0.975, 5 * n - 1) / t.ppf(0.975, n - 1)) ** 2
     expected = proportion_confint(0.25 * effective, effective, alpha=0.01, method="wilson")

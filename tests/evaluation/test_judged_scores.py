@@ -99,7 +99,7 @@ def test_identifiers_of_other_sentences_are_refused(judgements: Judgements, tmp_
         published_scores(judgements, write_scores(path, "id,sentence,m", rows))
 
 
-def test_columns_about_sentences_are_no_models(judgements: Judgements, tmp_path: Path) -> None:
+def test_columns_about_sentences_are_not_models(judgements: Judgements, tmp_path: Path) -> None:
     columns = "index,Index,length,n_tokens,item,row,phenomenon,sent_length,judgement,label"
     rows = [f"{name},{','.join(['1'] * 10)},{i}" for i, name in enumerate(IDS)]
     path = write_scores(tmp_path / "s.csv", f"id,{columns},m", rows)

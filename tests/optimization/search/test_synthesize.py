@@ -260,9 +260,9 @@ def test_synthetic_sentences_of_a_triplet_differ(monkeypatch: pytest.MonkeyPatch
     calls: list[tuple[str, int]] = []
     original_solve = synthesis._solve
 
-    def fake_solve(problem: Problem, recipe: Recipe, seed: int, *rest: Any) -> Any:
+    def fake_solve(problem: Problem, recipe: Recipe, seed: int, *arguments: Any) -> Any:
         calls.append((problem.models[0].name, seed))
-        solution = original_solve(problem, recipe, seed, *rest)
+        solution = original_solve(problem, recipe, seed, *arguments)
         sentence = different if seed == 6 else repeated
         return replace(solution, climb=replace(solution.climb, sentence=sentence))
 

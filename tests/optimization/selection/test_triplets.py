@@ -328,11 +328,11 @@ VALUES = st.one_of(st.floats(-99, 0), st.sampled_from([-9.0, -8.5, -8.0, -7.25])
 
 @given(triplet_problems(), st.integers(0, 2**16))
 def test_rules_equal_independent_rules(
-    problem: tuple[list[Triplet], TripletQuestion], drawn: int
+    problem: tuple[list[Triplet], TripletQuestion], bits: int
 ) -> None:
     """Any set, optimal or not, satisfies the rules of both implementations or of neither."""
     triplets, question = problem
-    chosen = [index for index in range(len(triplets)) if drawn >> index & 1]
+    chosen = [index for index in range(len(triplets)) if bits >> index & 1]
     counts = demand(question, by_model_pair(triplets))
     satisfied = all(
         r.lower
