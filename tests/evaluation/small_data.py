@@ -1,4 +1,4 @@
-"""A small set of judged sentences, and a few minimal pairs in the format of BLiMP."""
+"""Eight judged sentences, and minimal pairs in the format of BLiMP."""
 
 import json
 from collections.abc import Iterable
@@ -30,45 +30,45 @@ def write(path: Path, text: str) -> Path:
 
 
 def simulated(n: int, models: int, seed: int = 0) -> tuple[Judgements, JudgedScores]:
-    """Pairs of sentences with random judgements and scores that follow them loosely."""
+    """Return pairs of sentences with random judgements and correlated scores."""
     rng = np.random.default_rng(seed)
-    people = rng.normal(size=2 * n)
+    judgements = rng.normal(size=2 * n)
     sentences = {f"s{i}": Sentence((f"w{i}", "is")) for i in range(2 * n)}
     pairs = tuple(
         JudgedPair(f"s{2 * i}", f"s{2 * i + 1}", phenomenon=f"p{i % 3}") for i in range(n)
     )
     noise = rng.normal(size=(2 * n, models))
     scores = JudgedScores(
-        tuple(f"m{i}" for i in range(models)), 7 * people[:, None] - 30 + 9 * noise
+        tuple(f"m{i}" for i in range(models)), 7 * judgements[:, None] - 30 + 9 * noise
     )
-    return Judgements(sentences, people, pairs), scores
+    return Judgements(sentences, judgements, pairs), scores
 
 
 Row = dict[str, Any]
 
 
-def row(paradigm: str, number: int, good: str, bad: str, **more: Any) -> Row:
-    """A row with BLiMP's names for its fields."""
+def make_row(paradigm: str, number: int, good: str, bad: str, **fields: Any) -> Row:
+    """Return a row with the names of BLiMP's fields."""
     return {
         "sentence_good": good,
         "sentence_bad": bad,
         "linguistics_term": paradigm.rpartition("_")[0],
         "UID": paradigm,
-        "one_prefix_method": "one_prefix_prefix" in more,
-        "two_prefix_method": "two_prefix_word" in more,
+        "one_prefix_method": "one_prefix_prefix" in fields,
+        "two_prefix_method": "two_prefix_word" in fields,
         "pairID": str(number),
-        **more,
+        **fields,
     }
 
 
-def one_prefix(prefix: str, good: str, bad: str) -> Row:
-    fields = ("one_prefix_prefix", "one_prefix_word_good", "one_prefix_word_bad")
-    return dict(zip(fields, (prefix, good, bad), strict=True))
+def one_prefix_fields(prefix: str, good: str, bad: str) -> Row:
+    names = ("one_prefix_prefix", "one_prefix_word_good", "one_prefix_word_bad")
+    return dict(zip(names, (prefix, good, bad), strict=True))
 
 
-def two_prefix(good: str, bad: str, word: str) -> Row:
-    fields = ("two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_word")
-    return dict(zip(fields, (good, bad, word), strict=True))
+def two_prefix_fields(good: str, bad: str, word: str) -> Row:
+    names = ("two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_word")
+    return dict(zip(names, (good, bad, word), strict=True))
 
 
 _SENTENCES = (
@@ -81,28 +81,32 @@ _SENTENCES = (
     ("island_1", "What do they read?", "What they do read?"),
 )
 _PREFIXES: tuple[Row, ...] = (
-    one_prefix("The dog", "sleeps", "sleep"),
-    one_prefix("The dogs", "sleep", "sleeps"),
-    one_prefix("The cat", "is here", "is here"),
-    two_prefix("The dog", "The dogs", "sleeps"),
-    two_prefix("The women", "The woman", "read"),
+    one_prefix_fields("The dog", "sleeps", "sleep"),
+    one_prefix_fields("The dogs", "sleep", "sleeps"),
+    one_prefix_fields("The cat", "is here", "is here"),
+    two_prefix_fields("The dog", "The dogs", "sleeps"),
+    two_prefix_fields("The women", "The woman", "read"),
     {},
     {},
 )
 ROWS = tuple(
-    row(paradigm, number, good, bad, **more)
-    for number, ((paradigm, good, bad), more) in enumerate(zip(_SENTENCES, _PREFIXES, strict=True))
+    make_row(paradigm, number, good, bad, **fields)
+    for number, ((paradigm, good, bad), fields) in enumerate(
+        zip(_SENTENCES, _PREFIXES, strict=True)
+    )
 )
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> Path:
-    path.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
 def write_folder(folder: Path, rows: Iterable[Row] = ROWS) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    listed = list(rows)
-    for paradigm in dict.fromkeys(one["UID"] for one in listed):
-        write_rows(folder / f"{paradigm}.jsonl", [one for one in listed if one["UID"] == paradigm])
+    all_rows = list(rows)
+    for paradigm in dict.fromkeys(row["UID"] for row in all_rows):
+        write_rows(
+            folder / f"{paradigm}.jsonl", [row for row in all_rows if row["UID"] == paradigm]
+        )
     return folder

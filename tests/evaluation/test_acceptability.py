@@ -1,4 +1,4 @@
-"""Tables of judged sentences, by hand; LI-Adger's files are tested on the published data."""
+"""Judged sentences, read from small tables; LI-Adger's files are tested on the published data."""
 
 import math
 from pathlib import Path
@@ -10,32 +10,32 @@ from contstim.evaluation.acceptability import read_judgements
 from tests.evaluation.small_data import ITEMS, write
 
 
-def test_every_acceptable_sentence_of_an_item_meets_every_unacceptable_one(tmp_path: Path) -> None:
-    found = read_judgements(write(tmp_path / "items.csv", ITEMS))
-    pairs = [(p.acceptable, p.unacceptable, p.phenomenon) for p in found.pairs]
+def test_items_pair_acceptable_with_unacceptable_sentences(tmp_path: Path) -> None:
+    judgements = read_judgements(write(tmp_path / "items.csv", ITEMS))
+    pairs = [(p.acceptable, p.unacceptable, p.phenomenon) for p in judgements.pairs]
     agreement = [(a, u, "agreement") for a in ("a1", "a3") for u in ("a2", "a4")]
     assert pairs == [*agreement, ("b1", "b2", "islands"), ("c1", "c2", "islands")]
-    assert found.values[:3].tolist() == [6.5, 2, 6]
-    assert math.isnan(found.values[6])
-    assert found.texts[0].text == "The dog sleeps."
+    assert judgements.values[:3].tolist() == [6.5, 2, 6]
+    assert math.isnan(judgements.values[6])
+    assert judgements.texts[0].text == "The dog sleeps."
 
 
-def test_sentences_of_no_item_are_in_no_pair(tmp_path: Path) -> None:
-    found = read_judgements(write(tmp_path / "items.csv", ITEMS + "d1,,,,A filler,4\n"))
-    assert len(found.sentences) == 9
-    assert len(found.pairs) == 6
+def test_sentences_without_an_item_are_in_no_pair(tmp_path: Path) -> None:
+    judgements = read_judgements(write(tmp_path / "items.csv", ITEMS + "d1,,,,A filler,4\n"))
+    assert len(judgements.sentences) == 9
+    assert len(judgements.pairs) == 6
 
 
-def test_given_pairs_replace_items(tmp_path: Path) -> None:
+def test_a_file_of_pairs_replaces_items(tmp_path: Path) -> None:
     data = write(tmp_path / "items.csv", ITEMS)
     text = "gramm_id,ungramm_id,discard,phenomenon\na1,a2,,\na3,a4,X,number\n"
-    found = read_judgements(data, write(tmp_path / "pairs.csv", text))
-    assert [p.discarded for p in found.pairs] == [False, True]
-    assert [p.phenomenon for p in found.pairs] == ["a1 / a2", "number"]
-    assert len(found.files) == 2
+    judgements = read_judgements(data, write(tmp_path / "pairs.csv", text))
+    assert [p.discarded for p in judgements.pairs] == [False, True]
+    assert [p.phenomenon for p in judgements.pairs] == ["a1 / a2", "number"]
+    assert len(judgements.files) == 2
 
 
-def test_types_of_sentences_stand_in_for_a_phenomenon(tmp_path: Path) -> None:
+def test_types_of_sentences_replace_a_missing_phenomenon(tmp_path: Path) -> None:
     data = "id,sentence,judgement\n32.1.a.g.01,It is,1\n32.1.b.*.01,It be,0\n"
     pairs = write(tmp_path / "p.csv", "gramm_id,ungramm_id\n32.1.a.g.01,32.1.b.*.01\n")
     (pair,) = read_judgements(write(tmp_path / "a.csv", data), pairs).pairs
@@ -55,7 +55,7 @@ def test_types_of_sentences_stand_in_for_a_phenomenon(tmp_path: Path) -> None:
         ("The dog sleeps,", ",", "row 0: .*A sentence needs at least one word"),
     ],
 )
-def test_bad_tables_say_what_is_wrong(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_errors_in_tables_are_named(tmp_path: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_judgements(write(tmp_path / "items.csv", ITEMS.replace(old, new, 1)))
 
@@ -69,7 +69,7 @@ def test_bad_tables_say_what_is_wrong(tmp_path: Path, old: str, new: str, messag
         ("gramm_id,ungramm_id\n", "a header (and|but) no rows"),
     ],
 )
-def test_bad_pairs_say_what_is_wrong(tmp_path: Path, pairs: str, message: str) -> None:
+def test_errors_in_pairs_are_named(tmp_path: Path, pairs: str, message: str) -> None:
     data = write(tmp_path / "items.csv", ITEMS)
     with pytest.raises(InputError, match=message):
         read_judgements(data, write(tmp_path / "pairs.csv", pairs))

@@ -20,23 +20,23 @@ from contstim.words.sentence import Sentence
 CONTRASTS = published_contrasts()
 
 
-def compared(n: int = 400, seed: int = 0) -> PairScores:
-    """Random scores of random sentences in three paradigms of two phenomena."""
+def random_scores(n: int = 400, seed: int = 0) -> PairScores:
+    """Return random scores of random sentences, for three paradigms of two phenomena."""
     rng = np.random.default_rng(seed)
-    kinds = (("x_1", "x"), ("x_2", "x"), ("y_1", "y"))
+    paradigms = (("x_1", "x"), ("x_2", "x"), ("y_1", "y"))
     pairs = tuple(
         MinimalPair(paradigm, str(i), Sentence(("w",) * rng.integers(2, 9)), BAD, phenomenon)
         for i in range(n)
-        for paradigm, phenomenon in [kinds[rng.integers(3)]]
+        for paradigm, phenomenon in [paradigms[rng.integers(3)]]
     )
-    scores = np.round(rng.normal(-20, 3, (n, 2, 2)), 1)  # rounded: some ties
+    scores = np.round(rng.normal(-20, 3, (n, 2, 2)), 1)  # rounding makes some ties
     return PairScores(pairs, ("m", "n"), scores)
 
 
 BAD = Sentence(("bad",))
 
 
-def known(values: list[list[float]], names: list[str]) -> Accuracies:
+def make_accuracies(values: list[list[float]], names: list[str]) -> Accuracies:
     return Accuracies(
         tuple(names),
         tuple(name.partition("_")[0] for name in names),
@@ -48,95 +48,105 @@ def known(values: list[list[float]], names: list[str]) -> Accuracies:
 
 @pytest.mark.parametrize("ties", ["wrong", "half"])
 def test_accuracy_is_a_mean_of_means(ties: str) -> None:
-    """Witness: counting pair by pair."""
-    comparison = compared()
-    found = accuracies(comparison, "half" if ties == "half" else "wrong")
-    assert found.paradigms == ("x_1", "x_2", "y_1")
+    """Witness: a count over pairs."""
+    scores = random_scores()
+    result = accuracies(scores, "half" if ties == "half" else "wrong")
+    assert result.paradigms == ("x_1", "x_2", "y_1")
     for column in range(2):
         shares = []
-        for paradigm in found.paradigms:
+        for paradigm in result.paradigms:
             points = [
                 1.0 if good > bad else 0.5 * (good == bad) * (ties == "half")
                 for pair, (good, bad) in zip(
-                    comparison.pairs, comparison.log_probs[:, :, column], strict=True
+                    scores.pairs, scores.log_probs[:, :, column], strict=True
                 )
                 if pair.paradigm == paradigm
             ]
             shares.append(sum(points) / len(points))
-        assert found.values[:, column] == pytest.approx(shares)
-        assert found.mean()[column] == pytest.approx(sum(shares) / 3)
-        assert found.groups == {
+        assert result.values[:, column] == pytest.approx(shares)
+        assert result.mean()[column] == pytest.approx(sum(shares) / 3)
+        assert result.groups == {
             "overall": ("x_1", "x_2", "y_1"),
             "x": ("x_1", "x_2"),
             "y": ("y_1",),
         }
-        assert found.mean(found.groups["x"])[column] == pytest.approx(sum(shares[:2]) / 2)
-        assert found.mean(found.groups["y"])[column] == pytest.approx(shares[2])
+        assert result.mean(result.groups["x"])[column] == pytest.approx(sum(shares[:2]) / 2)
+        assert result.mean(result.groups["y"])[column] == pytest.approx(shares[2])
 
 
-def test_frames_hold_what_was_computed() -> None:
-    table = accuracies(compared())
-    scoring = PairScoring((compared(),), {}, ())
+def test_frames_hold_the_accuracies() -> None:
+    table = accuracies(random_scores())
+    scoring = PairScoring((random_scores(),), {}, ())
     evaluation = evaluate_minimal_pairs(scoring)
     cells, _scale = plot.minimal_pairs(evaluation, "phenomena-full-sentence")
     assert [label.get_text() for label in cells.get_xticklabels()] == ["m", "n"]
-    whole = evaluation.to_frame()
-    assert set(whole["method"]) == {"full-sentence"}
-    np.testing.assert_array_equal(whole[["m", "n"]], table.values)
+    frame = evaluation.to_frame()
+    assert set(frame["method"]) == {"full-sentence"}
+    np.testing.assert_array_equal(frame[["m", "n"]], table.values)
 
 
 def test_intervals_of_a_paradigm_are_wilsons() -> None:
     """Witness: Wilson's (1927) formula, and 0 of 5 worked out by hand: 0 to z² / (5 + z²)."""
-    found = known([[0.0, 0.4], [1.0, 0.3]], ["x_1", "y_1"])
+    result = make_accuracies([[0.0, 0.4], [1.0, 0.3]], ["x_1", "y_1"])
     z = 1.959963984540054
     for row, column in np.ndindex(2, 2):
-        n, p = 10, found.values[row, column]
+        n, p = 10, result.values[row, column]
         middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)
         half = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
-        assert found.limits()[:, row, column] == pytest.approx((middle - half, middle + half))
+        assert result.limits()[:, row, column] == pytest.approx((middle - half, middle + half))
     five = Accuracies(("x",), ("x",), np.array([5]), ("a",), np.zeros((1, 1)))
     assert five.interval()[:, 0] == pytest.approx((0, z**2 / (5 + z**2)), abs=1e-12)
 
 
-def test_intervals_of_means_cover_the_truth_as_often_as_they_say() -> None:
-    """Witness: 4,000 samples of 12 pairs each of three paradigms of known accuracy."""
+def test_intervals_of_means_have_the_nominal_coverage() -> None:
+    """Witness: 4,000 samples of 12 pairs from each of three paradigms with known accuracy."""
     rng = np.random.default_rng(0)
     truth = np.array([0.95, 0.6, 0.8])
-    drawn = rng.binomial(12, truth[:, None], (3, 4_000)) / 12
-    found = Accuracies(
-        ("x_1", "x_2", "y_1"), ("x", "x", "y"), np.full(3, 12), tuple(map(str, range(4_000))), drawn
+    shares = rng.binomial(12, truth[:, None], (3, 4_000)) / 12
+    result = Accuracies(
+        ("x_1", "x_2", "y_1"),
+        ("x", "x", "y"),
+        np.full(3, 12),
+        tuple(map(str, range(4_000))),
+        shares,
     )
-    low, high = found.interval()
-    covered = float(((low <= truth.mean()) & (truth.mean() <= high)).mean())
-    assert covered == pytest.approx(0.95, abs=0.02)
-    assert found.pairs_of(["x_1", "y_1"]) == 24
+    low, high = result.interval()
+    coverage = float(((low <= truth.mean()) & (truth.mean() <= high)).mean())
+    assert coverage == pytest.approx(0.95, abs=0.02)
+    assert result.pairs_of(["x_1", "y_1"]) == 24
 
 
-def test_what_others_found_has_no_interval() -> None:
+def test_published_accuracies_have_no_interval() -> None:
     """By hand from Wilson's: .3 - √(.1433² + .2318²) / 2 and .3 + √(.3098² + .2873²) / 2."""
-    found = known([[0.2], [0.4]], ["x_1", "y_1"]).with_column("people", {"x_1": 0.9, "y_1": 0.9})
-    assert np.isfinite(found.interval()[:, 0]).all()
-    assert np.isnan(found.interval()[:, 1]).all()
-    (row,) = page_table(table_of([found.group_cells()])).rows
+    result = make_accuracies([[0.2], [0.4]], ["x_1", "y_1"]).with_column(
+        "people", {"x_1": 0.9, "y_1": 0.9}
+    )
+    assert np.isfinite(result.interval()[:, 0]).all()
+    assert np.isnan(result.interval()[:, 1]).all()
+    (row,) = page_table(table_of([result.group_cells()])).rows
     assert row == ["2", "20", "0.300 (0.16-0.51)", "0.900"]
 
 
-def test_correlations_are_pearsons_over_what_both_know() -> None:
+def test_correlations_are_pearsons_over_shared_paradigms() -> None:
     """Witness: scipy.stats.pearsonr."""
     rng = np.random.default_rng(1)
     values = rng.random((9, 3))
     values[[1, 4], 1] = np.nan
-    found = known(np.column_stack([values, np.ones(9)]).tolist(), [f"x_{i}" for i in range(9)])
-    matrix = found.correlations()
+    result = make_accuracies(
+        np.column_stack([values, np.ones(9)]).tolist(), [f"x_{i}" for i in range(9)]
+    )
+    matrix = result.correlations()
     for i, j in np.ndindex(3, 3):
-        both = values[np.isfinite(values[:, [i, j]]).all(axis=1)]
-        assert matrix[i, j] == pytest.approx(pearsonr(both[:, i], both[:, j]).statistic)
+        complete_rows = values[np.isfinite(values[:, [i, j]]).all(axis=1)]
+        assert matrix[i, j] == pytest.approx(
+            pearsonr(complete_rows[:, i], complete_rows[:, j]).statistic
+        )
     assert np.isnan(matrix[3]).all()
     assert np.isnan(matrix[:, 3]).all()
 
 
-def test_contrasts_set_all_paradigms_of_agreement_against_each_other() -> None:
-    """Adjectives, and regularity, split the eight paradigms of determiners and nouns in halves."""
+def test_contrasts_divide_the_paradigms_of_agreement() -> None:
+    """Adjectives and regularity each divide the eight determiner-noun paradigms into halves."""
     members = {name: set(paradigms) for name, paradigms in CONTRASTS.items()}
     without = members["intervening adjective", "without"]
     with_ = members["intervening adjective", "with"]
@@ -152,36 +162,36 @@ def test_contrasts_set_all_paradigms_of_agreement_against_each_other() -> None:
 
 def test_profiles_are_means_within_bins() -> None:
     """Witness: scipy.stats.binned_statistic with the same edges."""
-    comparison = compared()
-    bins = profile(comparison)
-    correct = comparison.correct()
-    good = comparison.log_probs[:, 0]
-    lengths = np.array([len(pair.good) for pair in comparison.pairs], np.float64)
-    for column, model in enumerate(comparison.models):
+    scores = random_scores()
+    bins = profile(scores)
+    correct = scores.correct()
+    good = scores.log_probs[:, 0]
+    lengths = np.array([len(pair.good) for pair in scores.pairs], np.float64)
+    for column, model in enumerate(scores.models):
         features = {
             "length": lengths,
             "perplexity": np.exp(-good[:, column] / lengths),
             "log_prob": good[:, column],
-            "confidence": np.abs(good[:, column] - comparison.log_probs[:, 1, column]),
+            "confidence": np.abs(good[:, column] - scores.log_probs[:, 1, column]),
         }
         for name, values in features.items():
-            own = [one for one in bins if (one["model"], one["feature"]) == (model, name)]
-            edges = [*(one["low"] for one in own), np.inf]
+            feature_bins = [row for row in bins if (row["model"], row["feature"]) == (model, name)]
+            edges = [*(row["low"] for row in feature_bins), np.inf]
             for statistic, field in (("mean", "accuracy"), ("count", "pairs")):
                 expected = binned_statistic(values, correct[:, column], statistic, edges).statistic
-                assert [one[field] for one in own] == pytest.approx(expected.tolist())
-            assert sum(one["pairs"] for one in own) == len(values)
+                assert [row[field] for row in feature_bins] == pytest.approx(expected.tolist())
+            assert sum(row["pairs"] for row in feature_bins) == len(values)
             if name != "length":
-                assert len(own) == 10
-                assert max(one["pairs"] for one in own) < 1.4 * len(values) / 10
+                assert len(feature_bins) == 10
+                assert max(row["pairs"] for row in feature_bins) < 1.4 * len(values) / 10
 
 
-def test_profiles_leave_out_what_is_infinite_or_no_log_probability() -> None:
-    comparison = compared(40)
-    comparison.log_probs[:4, 0, 0] = -np.inf
-    bins = profile(comparison, relative={"n"})
-    assert {one["feature"] for one in bins if one["model"] == "n"} == {"length", "confidence"}
+def test_profiles_exclude_infinite_and_relative_scores() -> None:
+    scores = random_scores(40)
+    scores.log_probs[:4, 0, 0] = -np.inf
+    bins = profile(scores, relative={"n"})
+    assert {row["feature"] for row in bins if row["model"] == "n"} == {"length", "confidence"}
     for feature, pairs in (("length", 40), ("log_prob", 36), ("confidence", 36)):
-        own = [one for one in bins if (one["model"], one["feature"]) == ("m", feature)]
-        assert sum(one["pairs"] for one in own) == pairs
-        assert np.isfinite([one["mean"] for one in own]).all()
+        feature_bins = [row for row in bins if (row["model"], row["feature"]) == ("m", feature)]
+        assert sum(row["pairs"] for row in feature_bins) == pairs
+        assert np.isfinite([row["mean"] for row in feature_bins]).all()

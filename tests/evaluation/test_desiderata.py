@@ -1,4 +1,4 @@
-"""Word scores, whole evaluations and published findings, computed another way."""
+"""Word scores, whole evaluations and published findings, each recomputed in another way."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,22 +27,29 @@ def frequencies(english: list[Sentence]) -> WordFrequencies:
     return WordFrequencies({word: counts.count(word) for word in {*WORDS, "the"}})
 
 
-def test_a_words_score_under_a_trigram_is_what_it_adds(trigram: NgramModel) -> None:
-    """Outside witness: KenLM's scores with and without the word, ends of sentences apart."""
+def test_trigram_word_scores_are_differences_of_sentences(trigram: NgramModel) -> None:
+    """Witness: KenLM's scores with and without the word, excluding the ends of sentences."""
     scores, _ = desiderata.score_words(trigram, WORDS, CARRIERS)
 
-    def of_words(*texts: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    def word_log_probs(*texts: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         terms = trigram.token_log_probs([Sentence.parse(text) for text in texts])
-        return np.array([sum(term.log_prob for term in of_one[:-1]) for of_one in terms])
+        return np.array(
+            [sum(term.log_prob for term in sentence_terms[:-1]) for sentence_terms in terms]
+        )
 
-    whole, before = of_words(*(f"My word is {word}" for word in WORDS)), of_words("My word is")
-    np.testing.assert_allclose(scores[:, 0], whole - before, atol=1e-5)
-    np.testing.assert_allclose(scores[:, 1], of_words(*WORDS), atol=1e-5)
+    sentence_scores, prefix_scores = (
+        word_log_probs(*(f"My word is {word}" for word in WORDS)),
+        word_log_probs("My word is"),
+    )
+    np.testing.assert_allclose(scores[:, 0], sentence_scores - prefix_scores, atol=1e-5)
+    np.testing.assert_allclose(scores[:, 1], word_log_probs(*WORDS), atol=1e-5)
 
 
 @pytest.mark.parametrize("rule", ["pll-original", "pll-whole-word"])
-def test_masked_words_have_own_tokens(tiny_checkpoint: Callable[[str], Path], rule: str) -> None:
-    """Outside witness: the network asked with its masks set by hand."""
+def test_masked_words_are_scored_by_their_tokens(
+    tiny_checkpoint: Callable[[str], Path], rule: str
+) -> None:
+    """Witness: the network itself, with masks set by hand."""
     import torch
     import transformers
 
@@ -53,57 +60,61 @@ def test_masked_words_have_own_tokens(tiny_checkpoint: Callable[[str], Path], ru
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     network = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
     ids = tokenizer("My word is zebra.", return_tensors="pt")["input_ids"]
-    own = range(1 + len(tokenizer.tokenize("My word is")), ids.shape[1] - 2)
+    word_positions = range(1 + len(tokenizer.tokenize("My word is")), ids.shape[1] - 2)
     total = 0.0
-    for place in own:
+    for position in word_positions:
         hidden = ids.clone()
-        hidden[0, [place] if rule == "pll-original" else list(own)] = tokenizer.mask_token_id
+        hidden[0, [position] if rule == "pll-original" else list(word_positions)] = (
+            tokenizer.mask_token_id
+        )
         with torch.no_grad():
-            logits = network(input_ids=hidden).logits[0, place].double()
-        total += float(logits.log_softmax(-1)[ids[0, place]])
-    assert len(own) > 1
-    assert tokens.tolist() == [len(own)]
+            logits = network(input_ids=hidden).logits[0, position].double()
+        total += float(logits.log_softmax(-1)[ids[0, position]])
+    assert len(word_positions) > 1
+    assert tokens.tolist() == [len(word_positions)]
     assert scores[0, 0] == pytest.approx(total, abs=1e-4)
 
 
-def test_an_evaluation_is_its_parts(
+def test_an_evaluation_combines_its_parts(
     bigram: NgramModel, trigram: NgramModel, frequencies: WordFrequencies
 ) -> None:
-    """Outside witness: numpy.corrcoef on scores computed one by one."""
+    """Witness: numpy.corrcoef on scores computed one sentence at a time."""
     sentences = generate(40, seed=5)
-    found = desiderata.evaluate_desiderata(
+    result = desiderata.evaluate_desiderata(
         [bigram, trigram], sentences, WORDS, frequencies, carriers=CARRIERS, reference=trigram
     )
     scores = {m.name: np.array([m.log_probs([s])[0] for s in sentences]) for m in (bigram, trigram)}
     lengths = [len(sentence) + 1 for sentence in sentences]
-    one = found.rows[0]
+    first_row = result.rows[0]
     expected = np.corrcoef(-scores["2-gram"], lengths)[0, 1]
-    assert one["length_r"] == pytest.approx(expected)
-    assert one["reference_r"] == pytest.approx(
+    assert first_row["length_r"] == pytest.approx(expected)
+    assert first_row["reference_r"] == pytest.approx(
         np.corrcoef(scores["2-gram"], scores["3-gram"])[0, 1]
     )
     logs = [frequencies.zipf(word) for word in WORDS]
-    mean = found.word_scores[0].mean(axis=1)
-    assert one["frequency_r"] == pytest.approx(np.corrcoef(mean, logs)[0, 1])
-    assert (one["split_words"], one["split_in_text"]) == (0, 0)
-    findings = desiderata.desiderata_findings(found)
+    mean = result.word_scores[0].mean(axis=1)
+    assert first_row["frequency_r"] == pytest.approx(np.corrcoef(mean, logs)[0, 1])
+    assert (first_row["split_words"], first_row["split_in_text"]) == (0, 0)
+    findings = desiderata.desiderata_findings(result)
     assert "40 sentences, 6 words in 2 carriers" in Report("", findings.parts).markdown()
-    assert found.to_frame()["length_r"].tolist() == [row["length_r"] for row in found.rows]
+    assert result.to_frame()["length_r"].tolist() == [row["length_r"] for row in result.rows]
     names = {"desiderata", "claims", "carriers", "scores", "tokens", "words", "left_out"}
     assert names == findings.tables.keys()
 
 
-def test_unknown_words_are_left_out(bigram: NgramModel, frequencies: WordFrequencies) -> None:
+def test_unknown_words_are_excluded(bigram: NgramModel, frequencies: WordFrequencies) -> None:
     words = [*WORDS, "zyzzyva"]
     assert list(desiderata.unreadable([bigram], words, CARRIERS)) == ["zyzzyva"]
-    found = desiderata.evaluate_desiderata(
+    result = desiderata.evaluate_desiderata(
         [bigram], generate(10, seed=5), words, frequencies, carriers=CARRIERS
     )
-    assert found.words == WORDS
-    assert found.words_left_out == {"zyzzyva": "unknown to 2-gram"}
+    assert result.words == WORDS
+    assert result.words_left_out == {"zyzzyva": "unknown to 2-gram"}
 
 
-def test_bad_input(bigram: NgramModel, frequencies: WordFrequencies, trained: Path) -> None:
+def test_bad_input_is_refused(
+    bigram: NgramModel, frequencies: WordFrequencies, trained: Path
+) -> None:
     few = generate(3, seed=5)
     with pytest.raises(InputError, match="needs at least 4 sentences, got 3"):
         desiderata.evaluate_desiderata([bigram], few, WORDS, frequencies, carriers=CARRIERS)
@@ -118,8 +129,8 @@ def test_bad_input(bigram: NgramModel, frequencies: WordFrequencies, trained: Pa
         desiderata.evaluate_desiderata([mean], many, WORDS, frequencies, carriers=CARRIERS)
 
 
-def test_the_advantage_of_split_words_is_what_was_put_in() -> None:
-    """Outside witness: scores made as 2 × log frequency + 3 × split + 1, without noise."""
+def test_the_advantage_of_split_words_is_recovered() -> None:
+    """Witness: scores constructed as 2 × log frequency + 3 × split + 1, without noise."""
     log_frequencies = np.array([-1.0, -2.0, -3.0, -4.0, -5.0, -6.0])
     split = np.array([False, False, True, False, True, True])
     scores = 2 * log_frequencies + 3 * split + 1
@@ -134,9 +145,9 @@ def test_the_advantage_of_split_words_is_what_was_put_in() -> None:
 
 
 def test_carriers_hold_a_word_in_their_gap() -> None:
-    for carrier, text, place in (("My _ is here!", "My cat is here!", 1), ("_", "cat.", 0)):
+    for carrier, text, position in (("My _ is here!", "My cat is here!", 1), ("_", "cat.", 0)):
         desiderata.check_carriers([carrier])
-        assert desiderata.in_carrier(carrier, ["cat"]) == (place, [Sentence.parse(text)])
+        assert desiderata.in_carrier(carrier, ["cat"]) == (position, [Sentence.parse(text)])
     for carrier in ("My word", "_ and _", "My _s", ""):
         with pytest.raises(InputError, match="A carrier must contain"):
             desiderata.check_carriers([carrier])
@@ -145,10 +156,10 @@ def test_carriers_hold_a_word_in_their_gap() -> None:
 N = 60
 
 
-def _found(
+def make_desiderata(
     noises: tuple[float, float], lift: float, *, names: tuple[str, str]
 ) -> desiderata.Desiderata:
-    """Scores of two rules that follow length and frequency with more or less noise."""
+    """Make scores of two rules that follow length and frequency with the specified noise."""
     rng = np.random.default_rng(2)
     tokens = rng.integers(4, 30, N).astype(float)
     logs, split = -rng.uniform(5, 12, N), np.arange(N) % 2 == 0
@@ -161,8 +172,8 @@ def _found(
         np.stack([*columns, -3 * tokens], axis=1),
     )
     cells = ("length_r", "reference_r", "frequency_r", "split_words", "score_of_single")
-    more = ("score_of_several", "advantage_of_several", "advantage_error")
-    rows = tuple({"model": name, **dict.fromkeys((*cells, *more), 0.1)} for name in names)
+    other_cells = ("score_of_several", "advantage_of_several", "advantage_error")
+    rows = tuple({"model": name, **dict.fromkeys((*cells, *other_cells), 0.1)} for name in names)
     word_tokens = 1 + np.stack([split, split], axis=1).astype(np.int64)
     return desiderata.Desiderata(
         rows, (), names, "causal", ("_",), table, np.stack([tokens, tokens], axis=1),
@@ -173,44 +184,52 @@ def _found(
 NAMES = ("hf:x@pll-original", "hf:x@pll-word-l2r")
 
 
-def test_findings_hold_where_scores_were_made_so() -> None:
-    """Outside witnesses: what was put in, and scipy.stats.pearsonr."""
-    found = _found((20.0, 1.0), lift=5.0, names=NAMES)
-    results = tuple(desiderata.check_claims(found))
-    assert [one["verdict"] for one in results] == ["holds"] * 4
-    length = results[0]
-    expected = stats.pearsonr(-found.scores.column(NAMES[0]), found.tokens[:, 0]).statistic
+def test_planted_findings_hold() -> None:
+    """Witnesses: the planted effects, and scipy.stats.pearsonr."""
+    evaluation = make_desiderata((20.0, 1.0), lift=5.0, names=NAMES)
+    claims = tuple(desiderata.check_claims(evaluation))
+    assert [claim["verdict"] for claim in claims] == ["holds"] * 4
+    length = claims[0]
+    expected = stats.pearsonr(
+        -evaluation.scores.column(NAMES[0]), evaluation.tokens[:, 0]
+    ).statistic
     assert length["original"] == pytest.approx(expected)
     assert length["low"] < length["original"] - length["adapted"] < length["high"] < 0
-    assert results[3]["original"] - results[3]["adapted"] == pytest.approx(5, abs=1.5)
+    assert claims[3]["original"] - claims[3]["adapted"] == pytest.approx(5, abs=1.5)
 
 
-def test_what_an_interval_across_zero_says_is_undecided() -> None:
-    """Two rules made alike: intervals hold zero, whichever number comes out higher."""
-    found = _found((10.0, 10.0), lift=0.0, names=NAMES)
-    results = tuple(desiderata.check_claims(found))
-    assert {one["original"] < one["adapted"] for one in results} == {True, False}
-    for one in results:
-        assert (one["verdict"] == "undecided") == (one["low"] <= 0 <= one["high"])
-    assert "undecided" in {one["verdict"] for one in results}
-    findings = desiderata.desiderata_findings(found)
-    assert findings.tables["claims"]["verdict"] == [one["verdict"] for one in results]
+def test_claims_with_an_interval_across_zero_are_undecided() -> None:
+    """Both rules have the same noise, so the intervals contain zero whichever number is higher."""
+    evaluation = make_desiderata((10.0, 10.0), lift=0.0, names=NAMES)
+    claims = tuple(desiderata.check_claims(evaluation))
+    assert {claim["original"] < claim["adapted"] for claim in claims} == {True, False}
+    for claim in claims:
+        assert (claim["verdict"] == "undecided") == (claim["low"] <= 0 <= claim["high"])
+    assert "undecided" in {claim["verdict"] for claim in claims}
+    findings = desiderata.desiderata_findings(evaluation)
+    assert findings.tables["claims"]["verdict"] == [claim["verdict"] for claim in claims]
     page = Report(findings.title, findings.parts).markdown()
     assert "| undecided |" in page
     assert "not sure" not in page
 
 
 def test_the_interval_is_scipys_bootstrap() -> None:
-    """Outside witness: scipy.stats.bootstrap of the paired difference, percentile method."""
-    found = _found((20.0, 10.0), lift=0.0, names=NAMES)
-    (length, *_) = desiderata.check_claims(found)
-    rows = (-found.scores.column(NAMES[0]), -found.scores.column(NAMES[1]), found.tokens[:, 0])
+    """Witness: scipy.stats.bootstrap of the paired difference, percentile method."""
+    evaluation = make_desiderata((20.0, 10.0), lift=0.0, names=NAMES)
+    (length, *_) = desiderata.check_claims(evaluation)
+    rows = (
+        -evaluation.scores.column(NAMES[0]),
+        -evaluation.scores.column(NAMES[1]),
+        evaluation.tokens[:, 0],
+    )
 
     def difference(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> float:
         return float(np.corrcoef(a, x)[0, 1] - np.corrcoef(b, x)[0, 1])
 
-    theirs = stats.bootstrap(
+    scipy_interval = stats.bootstrap(
         rows, difference, paired=True, vectorized=False, n_resamples=1000, method="percentile",
         rng=np.random.default_rng(5),
     ).confidence_interval  # fmt: skip
-    assert (length["low"], length["high"]) == pytest.approx((theirs.low, theirs.high), abs=0.03)
+    assert (length["low"], length["high"]) == pytest.approx(
+        (scipy_interval.low, scipy_interval.high), abs=0.03
+    )

@@ -1,4 +1,4 @@
-"""Where models part, on models whose differences are planted."""
+"""Where models disagree. Witnesses: planted differences."""
 
 from copy import deepcopy
 from dataclasses import replace
@@ -46,15 +46,18 @@ PAIRS = [
 ]
 
 
-def _part_of_speech(change: Change) -> str:
+def part_of_speech(change: Change) -> str:
     return TABLE.part_of_speech(TABLE.tags(change.natural)[change.position])
 
 
-def _scores() -> ScoreTable:
-    """Model a prefers every natural sentence; b prefers changed verbs, c every third change."""
+def planted_scores() -> ScoreTable:
+    """Return scores with planted disagreements.
+
+    Model a prefers every natural sentence, b changed verbs, and c every third change.
+    """
     scores = {sentence: [-1.0, -1.0, -1.0] for sentence in NATURAL}
     for number, change in enumerate(CHANGES):
-        is_verb = _part_of_speech(change) == "verb"
+        is_verb = part_of_speech(change) == "verb"
         scores[change.changed] = [-2.0, 0.0 if is_verb else -2.0, 0.0 if number % 3 == 0 else -2.0]
     for pair in PAIRS:
         scores[pair.good] = [-1.0, -1.0 if pair.paradigm == "easy" else -3.0, -1.0]
@@ -62,16 +65,20 @@ def _scores() -> ScoreTable:
     return ScoreTable(tuple(scores), ("a", "b", "c"), np.array([*scores.values()]))
 
 
-def _find(baseline: str = "", triplets: tuple[Triplet, ...] = ()) -> list[Difference]:
-    return find_differences(_scores(), NATURAL, CHANGES, PAIRS, TABLE, triplets, baseline, seed=0)
+def find_planted_differences(
+    baseline: str = "", triplets: tuple[Triplet, ...] = ()
+) -> list[Difference]:
+    return find_differences(
+        planted_scores(), NATURAL, CHANGES, PAIRS, TABLE, triplets, baseline, seed=0
+    )
 
 
 def test_without_minimal_pairs_there_are_no_paradigms() -> None:
-    first, *_ = find_differences(_scores(), NATURAL, CHANGES, [], TABLE)
+    first, *_ = find_differences(planted_scores(), NATURAL, CHANGES, [], TABLE)
     assert (first.paradigms, first.pairs.n, str(first.pairs)) == ({}, 0, "–")
 
 
-def test_changes_replace_one_word_by_another_of_the_same_part_of_speech() -> None:
+def test_changes_keep_the_part_of_speech_of_one_word() -> None:
     assert len(CHANGES) > len(NATURAL)
     for change in CHANGES:
         words = zip(change.natural.words, change.changed.words, strict=True)
@@ -81,22 +88,22 @@ def test_changes_replace_one_word_by_another_of_the_same_part_of_speech() -> Non
 
 
 def test_the_planted_part_of_speech_comes_first() -> None:
-    ab, ac, bc = _find()
+    ab, ac, bc = find_planted_differences()
     assert [(d.model_1, d.model_2) for d in (ab, ac, bc)] == [*combinations("abc", 2)]
-    verbs = sum(_part_of_speech(change) == "verb" for change in CHANGES)
+    verbs = sum(part_of_speech(change) == "verb" for change in CHANGES)
     assert ab.changes.share == pytest.approx(verbs / len(CHANGES))
     assert ac.changes.share == pytest.approx(np.mean(np.arange(len(CHANGES)) % 3 == 0))
-    (first, parting), *others = ab.where["part of speech"].items()
+    (first, parting), *other_partings = ab.where["part of speech"].items()
     assert (first, parting.share, parting.n) == ("verb", 1, verbs)
-    assert {share.share for _, share in others} == {0}
+    assert {share.share for _, share in other_partings} == {0}
     assert {name: (p.correct, p.share) for name, p in ab.paradigms.items()} == {"hard": ((1, 0), 1)}
     assert ac.paradigms == {}
     assert ab.pairs.share == 12 / 16
 
 
-def test_a_baseline_is_compared_with_the_first_model_and_gives_a_ratio() -> None:
-    """Outside witness: the ratio of both counts."""
-    ab, ac = _find(baseline="c")
+def test_a_baseline_gives_a_ratio_of_disagreements() -> None:
+    """Witness: the ratio of both counts."""
+    ab, ac = find_planted_differences(baseline="c")
     assert ab.ratio is not None
     ratio, low, high = ab.ratio
     assert ratio == pytest.approx(ab.changes.share / ac.changes.share)
@@ -104,26 +111,26 @@ def test_a_baseline_is_compared_with_the_first_model_and_gives_a_ratio() -> None
     assert ac.ratio == (1, 1, 1)
 
 
-def test_a_baseline_that_hardly_parts_gives_an_interval_without_an_upper_limit() -> None:
-    rare = np.zeros(60, np.bool_)
-    rare[0] = True
-    ratio, low, high = _ratio(np.arange(60) % 2 == 0, rare, np.arange(60), seed=1)
+def test_rare_baseline_disagreements_give_no_upper_limit() -> None:
+    baseline_parts = np.zeros(60, np.bool_)
+    baseline_parts[0] = True
+    ratio, low, high = _ratio(np.arange(60) % 2 == 0, baseline_parts, np.arange(60), seed=1)
     assert (ratio, high) == (30, np.inf)
     assert 0 < low < ratio
 
 
 def test_intervals_are_wilsons_with_the_effective_sample_size() -> None:
-    """Outside witness: statsmodels, for independent comparisons and for copies of each.
+    """Witness: statsmodels, for independent comparisons and for copies of each.
 
     Korn & Graubard (1998) multiply by the squared ratio of two quantiles of t distributions.
     """
     parted, n = np.arange(80) % 4 == 0, 80
-    one, other = np.ones(n), np.where(parted, -1.0, 1.0)
-    alone = Parting.of(one, other, np.arange(n))
+    first_margins, second_margins = np.ones(n), np.where(parted, -1.0, 1.0)
+    independent = Parting.of(first_margins, second_margins, np.arange(n))
     # The variance over clusters has n - 1 in its denominator
     expected = proportion_confint(0.25 * (n - 1), n - 1, method="wilson")
-    assert alone.interval() == pytest.approx(expected)
-    copies = Parting.of(np.ones(5 * n), np.repeat(other, 5), np.repeat(np.arange(n), 5))
+    assert independent.interval() == pytest.approx(expected)
+    copies = Parting.of(np.ones(5 * n), np.repeat(second_margins, 5), np.repeat(np.arange(n), 5))
     effective = (n - 1) * (t.ppf(0.975, 5 * n - 1) / t.ppf(0.975, n - 1)) ** 2
     expected = proportion_confint(0.25 * effective, effective, alpha=0.01, method="wilson")
     assert copies.interval(0.01) == pytest.approx(expected)
@@ -134,38 +141,38 @@ def test_intervals_are_wilsons_with_the_effective_sample_size() -> None:
 
 
 def test_few_values_are_named_by_chance() -> None:
-    """In simulations without a difference, with 24 values of words in 60 sentences."""
+    """Simulate 24 values of words in 60 sentences, without a difference."""
     rng, n_named = np.random.default_rng(0), 0
-    difference = _find()[0]
+    difference = find_planted_differences()[0]
     for _ in range(80):
         parted, clusters = rng.random(480) < 0.2, np.repeat(np.arange(60), 8)
-        other, values = np.where(parted, -1.0, 1.0), rng.integers(24, size=480)
+        margins, values = np.where(parted, -1.0, 1.0), rng.integers(24, size=480)
         shares = {
-            str(value): Parting.of(np.ones(len(rows)), other[rows], clusters[rows])
+            str(value): Parting.of(np.ones(len(rows)), margins[rows], clusters[rows])
             for value in range(24)
             for rows in [np.flatnonzero(values == value)]
         }
-        average = Parting.of(np.ones(480), other, clusters)
-        chance = replace(difference, changes=average, where={"kind": shares})
-        n_named += "kind:" in where_text(chance)
+        overall = Parting.of(np.ones(480), margins, clusters)
+        random_difference = replace(difference, changes=overall, where={"kind": shares})
+        n_named += "kind:" in where_text(random_difference)
     assert n_named <= 8  # 5 % and two standard errors
 
 
-def test_triplets_begin_with_the_first_model_and_the_most_telling_one() -> None:
-    n, one, two = map(Sentence.parse, ("The dog ran.", "The cat ran.", "The dog sat."))
+def test_triplets_start_with_the_largest_difference() -> None:
+    n, s1, s2 = map(Sentence.parse, ("The dog ran.", "The cat ran.", "The dog sat."))
     triplets = (
-        Triplet("x", "b", "a", n, one, two, -1.0, -2.0, -7.0, -2.0, -1.0, -8.0, 12.0, 0.5, 1.5),
-        Triplet("y", "a", "b", n, two, one, -1.0, -1.0, -9.0, -1.0, -1.0, -9.0, 16.0),
+        Triplet("x", "b", "a", n, s1, s2, -1.0, -2.0, -7.0, -2.0, -1.0, -8.0, 12.0, 0.5, 1.5),
+        Triplet("y", "a", "b", n, s2, s1, -1.0, -1.0, -9.0, -1.0, -1.0, -9.0, 16.0),
     )
-    most, other = _find(triplets=triplets)[0].triplets
-    assert (most.triplet_id, other.triplet_id) == ("y", "x")
-    assert (other.model_1, other.synthetic_1, other.drops) == ("a", two, (6, 6))
-    assert (other.judge_drop_1, other.judge_drop_2) == (1.5, 0.5)
-    assert other.labelled[1][1:] == (two, [-8.0, -1.0])
+    best, second = find_planted_differences(triplets=triplets)[0].triplets
+    assert (best.triplet_id, second.triplet_id) == ("y", "x")
+    assert (second.model_1, second.synthetic_1, second.drops) == ("a", s2, (6, 6))
+    assert (second.judge_drop_1, second.judge_drop_2) == (1.5, 0.5)
+    assert second.labelled[1][1:] == (s2, [-8.0, -1.0])
 
 
-def test_a_network_with_permuted_verbs_parts_from_the_original_on_verbs() -> None:
-    """The planted difference: rows of the embedding and of the output layer change places."""
+def test_permuted_verbs_cause_disagreement_on_verbs() -> None:
+    """The test exchanges rows of the embedding and of the output layer between verbs."""
     words = WordList.from_sentences([*NATURAL, *(change.changed for change in CHANGES)])
     torch.manual_seed(5)
     network = RecurrentNetwork(Shape("lstm", len(words), 16, 16, 1, 0.0))
@@ -176,7 +183,7 @@ def test_a_network_with_permuted_verbs_parts_from_the_original_on_verbs() -> Non
     verbs = {
         change.natural.words[change.position]
         for change in CHANGES
-        if _part_of_speech(change) == "verb"
+        if part_of_speech(change) == "verb"
     }
     rows = words.numbers(sorted(verbs)[: 2 * len(verbs) // 3])
     assert isinstance(permuted.output, torch.nn.Linear)
@@ -185,8 +192,8 @@ def test_a_network_with_permuted_verbs_parts_from_the_original_on_verbs() -> Non
         for layer in layers:
             layer[rows] = layer[np.roll(rows, 1)].clone()
     models = [
-        LeftToRightModel(each, words, name=name)
-        for name, each in (("original", network), ("permuted", permuted))
+        LeftToRightModel(version, words, name=name)
+        for name, version in (("original", network), ("permuted", permuted))
     ]
     scores = score_sentences(models, [*NATURAL, *(change.changed for change in CHANGES)])
     (difference,) = find_differences(scores, NATURAL, CHANGES, [], TABLE)

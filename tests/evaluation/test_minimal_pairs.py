@@ -1,4 +1,4 @@
-"""Minimal pairs, human agreement, published accuracies, and all collections of the BLiMP family."""
+"""Minimal pairs, human agreement and published accuracies, in the formats of the BLiMP family."""
 
 import json
 from collections import Counter
@@ -27,15 +27,15 @@ from contstim.words.sentence import Sentence
 from tests.evaluation.small_data import ROWS, Row, write_folder, write_rows
 
 
-def applicable(pairs: list[MinimalPair]) -> list[int]:
-    """How many pairs each method applies to."""
+def count_applicable_pairs(pairs: list[MinimalPair]) -> list[int]:
+    """Return the number of pairs to which each method applies."""
     return [sum(pair.sides(method) is not None for pair in pairs) for method in Method]
 
 
-def test_pairs_hold_what_blimps_files_say(tmp_path: Path) -> None:
+def test_pairs_are_read_from_blimps_files(tmp_path: Path) -> None:
     pairs = read_minimal_pairs(pair_files(write_folder(tmp_path / "blimp" / "data").parent))
     assert [(pair.paradigm, pair.pair_id) for pair in pairs] == [
-        (one["UID"], one["pairID"]) for one in ROWS
+        (row["UID"], row["pairID"]) for row in ROWS
     ]
     first, fourth = pairs[0], pairs[3]
     assert (first.phenomenon, first.good.text, first.bad.text) == (
@@ -51,24 +51,24 @@ def test_pairs_hold_what_blimps_files_say(tmp_path: Path) -> None:
         Continuation(Sentence(("The", "dog", "sleeps")), 2),
         Continuation(Sentence(("The", "dogs", "sleeps")), 2),
     )
-    assert applicable(pairs) == [7, 3, 2]
+    assert count_applicable_pairs(pairs) == [7, 3, 2]
 
 
-def without(row: Row, field: str) -> Row:
+def remove_field(row: Row, field: str) -> Row:
     return {name: cell for name, cell in row.items() if name != field}
 
 
 @pytest.mark.parametrize(
-    ("rows", "complaint"),
+    ("rows", "message"),
     [
         *(
             ([ROWS[0], row], rf"a\.jsonl, row 2: the field '{field}' is empty or missing; its")
             for field in ("sentence_good", "sentence_bad", "UID", "pairID")
-            for row in (without(ROWS[1], field), {**ROWS[1], field: " "})
+            for row in (remove_field(ROWS[1], field), {**ROWS[1], field: " "})
         ),
-        # Fields of a method that the row promises
+        # Fields of a method that the row declares
         *(
-            ([without(ROWS[number], field)], f"the field '{field}' is empty or missing")
+            ([remove_field(ROWS[number], field)], f"the field '{field}' is empty or missing")
             for number, field in ((0, "one_prefix_word_bad"), (3, "two_prefix_prefix_good"))
         ),
         ([ROWS[0], ROWS[5], ROWS[0]], r"row 3: pair 0 of agreement_1 occurs twice; .*row 1"),
@@ -78,29 +78,31 @@ def without(row: Row, field: str) -> Row:
         ),
     ],
 )
-def test_rows_that_are_no_pairs_are_named(tmp_path: Path, rows: list[Row], complaint: str) -> None:
-    with pytest.raises(InputError, match=complaint):
+def test_errors_in_rows_are_named(tmp_path: Path, rows: list[Row], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         read_minimal_pairs([write_rows(tmp_path / "a.jsonl", rows)])
 
 
-def test_fields_for_a_method_that_is_ruled_out_are_not_used(tmp_path: Path) -> None:
-    ruled_out = {**ROWS[0], "one_prefix_method": False}
-    unflagged = {key: value for key, value in ROWS[3].items() if not key.endswith("method")}
-    pairs = read_minimal_pairs([write_rows(tmp_path / "a.jsonl", [ruled_out, unflagged])])
-    assert applicable(pairs) == [2, 0, 1]
+def test_fields_of_an_excluded_method_are_ignored(tmp_path: Path) -> None:
+    excluded_row = {**ROWS[0], "one_prefix_method": False}
+    row_without_flags = {key: value for key, value in ROWS[3].items() if not key.endswith("method")}
+    pairs = read_minimal_pairs(
+        [write_rows(tmp_path / "a.jsonl", [excluded_row, row_without_flags])]
+    )
+    assert count_applicable_pairs(pairs) == [2, 0, 1]
 
 
 def test_missing_pairs_and_repeated_identifiers_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none"):
         with pytest.raises(InputError, match="must be a table"):
             pair_files(path)
-    once = write_rows(tmp_path / "b.jsonl", ROWS[:1])
+    table = write_rows(tmp_path / "b.jsonl", ROWS[:1])
     with pytest.raises(InputError, match=r"row 1: pair 0 of agreement_1 occurs twice; .*row 1"):
-        read_minimal_pairs([once, once])
+        read_minimal_pairs([table, table])
 
 
 @pytest.mark.parametrize(
-    ("content", "complaint"),
+    ("content", "message"),
     [
         (b"[1, 2]\n", "line 1 is not a JSON object"),
         (b"{\n", "line 1 is not readable JSON"),
@@ -108,33 +110,33 @@ def test_missing_pairs_and_repeated_identifiers_are_refused(tmp_path: Path) -> N
         (b'{"sentence_good": "\xff"}\n', "not UTF-8"),
     ],
 )
-def test_what_is_no_table_is_an_input_error(tmp_path: Path, content: bytes, complaint: str) -> None:
+def test_unreadable_tables_are_input_errors(tmp_path: Path, content: bytes, message: str) -> None:
     file = tmp_path / "a.jsonl"
     file.write_bytes(content)
-    with pytest.raises(InputError, match=complaint):
+    with pytest.raises(InputError, match=message):
         read_minimal_pairs([file])
 
 
 @given(st.integers(1, 12), st.integers(0, 3))
-def test_samples_are_nested_and_do_not_depend_on_other_paradigms(size: int, seed: int) -> None:
+def test_samples_are_nested_and_independent_of_paradigms(size: int, seed: int) -> None:
     names = "xyxyxyxyxxxxxx"
     sides = Sentence(("a",)), Sentence(("b",))
     pairs = [MinimalPair(name, str(n), *sides, "p") for n, name in enumerate(names)]
-    some, more = (sample_pairs(pairs, n, seed) for n in (size, size + 1))
-    assert Counter(pair.paradigm for pair in some) == {"x": min(size, 10), "y": min(size, 4)}
-    assert set(some) <= set(more) <= set(pairs)
-    assert some == [pair for pair in pairs if pair in set(some)]
-    alone = sample_pairs([pair for pair in pairs if pair.paradigm == "y"], size, seed)
-    assert alone == [pair for pair in some if pair.paradigm == "y"]
+    sample, larger_sample = (sample_pairs(pairs, n, seed) for n in (size, size + 1))
+    assert Counter(pair.paradigm for pair in sample) == {"x": min(size, 10), "y": min(size, 4)}
+    assert set(sample) <= set(larger_sample) <= set(pairs)
+    assert sample == [pair for pair in pairs if pair in set(sample)]
+    sample_of_y = sample_pairs([pair for pair in pairs if pair.paradigm == "y"], size, seed)
+    assert sample_of_y == [pair for pair in sample if pair.paradigm == "y"]
 
 
 CONDITIONS = ("x_1ans1", "x_1ans2", "attnchkans1", "y_1ans1", "y_1ans2")
 
 
-def _assignment(
+def make_assignment(
     answers: str, status: str = "Approved", english: str = "1", native: str = "1"
 ) -> dict[str, str]:
-    """One worker's five choices, `1`, `2`, or a space for none."""
+    """Return a worker's five choices; each is `1`, `2`, or a space for none."""
     row = {"AssignmentStatus": status, "Answer.english": english, "Answer.navtive": native}
     for i, (condition, answer) in enumerate(zip(CONDITIONS, answers, strict=True), start=1):
         row[f"Input.item_{i}_condition"] = condition
@@ -148,16 +150,16 @@ def write_answers(folder: Path, rows: list[dict[str, str]]) -> Path:
     return folder / "answers.csv"
 
 
-def test_agreement_counts_who_may_answer_and_what_was_answered(tmp_path: Path) -> None:
+def test_agreement_counts_answers_of_accepted_speakers(tmp_path: Path) -> None:
     rows = [
-        _assignment("12212"),  # all right
-        _assignment("12 1 ", english="0"),  # a native speaker; the last item without an answer
-        _assignment("12121", native="NA"),  # fluent; both last ones wrong
-        _assignment("22121", status="Rejected"),
-        _assignment("22121", english="0", native="NA"),
+        make_assignment("12212"),  # all correct
+        make_assignment("12 1 ", english="0"),  # a native speaker; no answer to the last item
+        make_assignment("12121", native="NA"),  # fluent; the last two are wrong
+        make_assignment("22121", status="Rejected"),
+        make_assignment("22121", english="0", native="NA"),
     ]
-    found = read_human_agreement(write_answers(tmp_path, rows))
-    assert found == {
+    agreement = read_human_agreement(write_answers(tmp_path, rows))
+    assert agreement == {
         "x_1": {"individual": 1.0, "majorities": 2, "items": 2, "answers": 6},
         "y_1": {
             "individual": float(np.mean([2 / 3, 1 / 2])),
@@ -168,8 +170,8 @@ def test_agreement_counts_who_may_answer_and_what_was_answered(tmp_path: Path) -
     }
 
 
-def test_what_is_no_table_of_answers_is_refused(tmp_path: Path) -> None:
-    row = _assignment("11111")
+def test_bad_tables_of_answers_are_refused(tmp_path: Path) -> None:
+    row = make_assignment("11111")
     path = write_answers(tmp_path, [row | {"Input.item_2_condition": "x_1"}])
     with pytest.raises(InputError, match="got 'x_1'"):
         read_human_agreement(path)
@@ -178,7 +180,7 @@ def test_what_is_no_table_of_answers_is_refused(tmp_path: Path) -> None:
         read_human_agreement(write_answers(tmp_path, [row]))
 
 
-def test_published_averages_are_left_out(tmp_path: Path) -> None:
+def test_published_averages_are_ignored(tmp_path: Path) -> None:
     rows = [
         {"UID": "x_1", "linguistics_term": "x", "a": 0.5, "b": 1},
         {"UID": "y_1", "linguistics_term": "y", "a": 0.25, "b": 0},
@@ -195,7 +197,7 @@ def test_published_averages_are_left_out(tmp_path: Path) -> None:
         read_published_accuracies(write_rows(path, [{"a": 1}]))
 
 
-# MultiBLiMP 1.0's 36 columns, in their order; further cells of a row stay empty here
+# The 36 columns of MultiBLiMP 1.0, in order; most cells of a row stay empty here
 MULTIBLIMP = """sen verb verb_idx cop cop_idx child child_idx child_features child_upos head
     head_idx head_features head_upos distance attractors metadata swap_head feature_vals prefix
     wrong_sen congruent_attractors incongruent_attractors num_attractors num_congruent_attractors
@@ -212,7 +214,7 @@ BLIMP = """sentence_good sentence_bad field linguistics_term UID simple_LM_metho
 ZHOBLIMP = "UID phenomenon sentence_good sentence_bad pairID".split()
 DUTCH = "sentence_good sentence_bad linguistic_phenomenon paradigm item_id rating_good".split()
 
-# by collection: its file, the columns of that file, filled cells, and what they say
+# Collection → file, its columns, filled cells, and the pair that they contain
 PUBLISHED = {
     "BLiMP": (
         "data/it.jsonl",
@@ -257,15 +259,15 @@ PUBLISHED = {
         ("ba_1", "BA", "2", "他 把 书 看 了。", "他 把 看 了 书。"),
     ),
 }
-PARTS = {"MultiBLiMP": ("sen", "wrong_sen", "lang", "phenomenon")}
+COLUMN_NAMES = {"MultiBLiMP": ("sen", "wrong_sen", "lang", "phenomenon")}
 
 
-def write(folder: Path, collection: str, *, name: str = "", **cells: str) -> Path:
-    """The folder of a collection that holds one pair, some of its cells exchanged."""
-    file, columns, filled, _ = PUBLISHED[collection]
-    names = PARTS.get(collection, COLLECTIONS[collection])
-    row = dict.fromkeys(columns, "") | dict(zip(filter(None, names), filled, strict=False)) | cells
-    path = folder / (name or file)
+def write_collection(folder: Path, collection: str, *, name: str = "", **cells: str) -> Path:
+    """Write the folder of a collection with one pair, some of its cells replaced; return it."""
+    published_file, columns, values, _ = PUBLISHED[collection]
+    names = COLUMN_NAMES.get(collection, COLLECTIONS[collection])
+    row = dict.fromkeys(columns, "") | dict(zip(filter(None, names), values, strict=False)) | cells
+    path = folder / (name or published_file)
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".tsv":
         quoted = ['"' + cell.replace('"', '""') + '"' for cell in row.values()]
@@ -279,17 +281,17 @@ def write(folder: Path, collection: str, *, name: str = "", **cells: str) -> Pat
 
 @pytest.mark.parametrize("collection", COLLECTIONS)
 def test_a_collection_is_read_from_its_folder(tmp_path: Path, collection: str) -> None:
-    """Witness: the columns of the published files, which their makers' papers and cards name."""
-    (pair,) = read_minimal_pairs(pair_files(write(tmp_path, collection)))
-    found = (pair.paradigm, pair.phenomenon, pair.pair_id, pair.good.text, pair.bad.text)
-    assert found == PUBLISHED[collection][-1]
+    """Witness: the columns of the published files, from the authors' papers and dataset cards."""
+    (pair,) = read_minimal_pairs(pair_files(write_collection(tmp_path, collection)))
+    fields = (pair.paradigm, pair.phenomenon, pair.pair_id, pair.good.text, pair.bad.text)
+    assert fields == PUBLISHED[collection][-1]
 
 
 RELEASES = {"BLiMP": {"name": "a.jsonl"}, "BLiMP (Hugging Face)": {"name": "b.parquet"}}
 
 
 @pytest.mark.parametrize(
-    ("written", "complaint"),
+    ("collections", "message"),
     [
         ([("ZhoBLiMP", {"linguistics_term": "BA"})], "which match BLiMP and ZhoBLiMP"),
         (
@@ -311,10 +313,10 @@ RELEASES = {"BLiMP": {"name": "a.jsonl"}, "BLiMP (Hugging Face)": {"name": "b.pa
         ),
     ],
 )
-def test_files_of_no_collection_are_named(
-    tmp_path: Path, written: Iterable[tuple[str, dict[str, str]]], complaint: str
+def test_ambiguous_or_unsegmented_collections_are_refused(
+    tmp_path: Path, collections: Iterable[tuple[str, dict[str, str]]], message: str
 ) -> None:
-    for collection, cells in written:
-        write(tmp_path, collection, **cells)
-    with pytest.raises(InputError, match=complaint):
+    for collection, cells in collections:
+        write_collection(tmp_path, collection, **cells)
+    with pytest.raises(InputError, match=message):
         read_minimal_pairs(pair_files(tmp_path))

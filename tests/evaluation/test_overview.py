@@ -1,4 +1,4 @@
-"""Facts about one model, and the folder that every evaluation writes."""
+"""Facts about one model, and the hash of an evaluation's data."""
 
 from collections.abc import Callable, Sequence
 from hashlib import sha256
@@ -22,20 +22,24 @@ from tests.models.tiny import specification, train_ngrams
 SENTENCES = generate(12, seed=0)
 
 
-def test_an_overview_of_an_ngram_model_counts_its_file(tmp_path: Path) -> None:
+def test_an_overview_counts_the_ngrams_of_a_file(tmp_path: Path) -> None:
     path = train_ngrams(2, tmp_path / "2.arpa")
     counts = [line for line in path.read_text("utf-8").splitlines() if line.startswith("ngram ")]
     facts = model_overview(load_scorer(f"kenlm:{path}"))
     assert facts.n_parameters == sum(int(line.partition("=")[2]) for line in counts)
-    known = {line.split("\t")[1] for line in path.read_text("utf-8").splitlines() if "\t" in line}
+    known_words = {
+        line.split("\t")[1] for line in path.read_text("utf-8").splitlines() if "\t" in line
+    }
     words = {word for sentence in generate(50, seed=0) for word in sentence.words}
-    assert set(facts.unknown) == words - known
+    assert set(facts.unknown) == words - known_words
     assert (facts.n_sentences, facts.n_words, facts.contexts) == (50, len(words), {})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpt2", "llama", "bert@pll-original"])
-def test_an_overview_of_a_network(tiny_checkpoint: Callable[[str], Path], name: str) -> None:
+def test_an_overview_counts_the_parameters_of_a_network(
+    tiny_checkpoint: Callable[[str], Path], name: str
+) -> None:
     scorer = load_scorer(specification(tiny_checkpoint, name))
     facts = model_overview(scorer)
     with safe_open(tiny_checkpoint(name.partition("@")[0]) / "model.safetensors", "np") as file:
@@ -46,8 +50,8 @@ def test_an_overview_of_a_network(tiny_checkpoint: Callable[[str], Path], name: 
     assert bool(facts.contexts) == (name != "bert@pll-original")
 
 
-class _Words(Scorer):
-    """Scores sentences by how many of their words are in alphabetical order."""
+class OrderedWords(Scorer):
+    """Score a sentence by the number of adjacent words in alphabetical order."""
 
     name = "ordered"
 
@@ -60,27 +64,27 @@ class _Words(Scorer):
         return np.array([sum(map(str.__lt__, row, row[1:])) for row in rows], np.float64)
 
 
-def test_sentences_are_compared_with_their_own_words_in_another_order() -> None:
-    class Remembers(_Words):
+def test_sentences_are_compared_with_shuffled_copies() -> None:
+    class RecordingScorer(OrderedWords):
         def __init__(self) -> None:
-            self.seen: list[Sequence[Sentence]] = []
+            self.calls: list[Sequence[Sentence]] = []
 
         def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
-            self.seen.append(sentences)
+            self.calls.append(sentences)
             return super().scores(sentences)
 
-    scorer = Remembers()
+    scorer = RecordingScorer()
     facts = model_overview(scorer)
-    shuffled = scorer.seen[-1]
+    shuffled = scorer.calls[-1]
     originals = generate(50, seed=0)
-    for one, other in zip(originals, shuffled, strict=True):
-        assert one.words != other.words
-        assert sorted(one.words) == sorted(other.words)
-    better = _Words().scores(originals) > _Words().scores(shuffled)
-    assert facts.n_better == better.sum()
+    for original, copy in zip(originals, shuffled, strict=True):
+        assert original.words != copy.words
+        assert sorted(original.words) == sorted(copy.words)
+    is_better = OrderedWords().scores(originals) > OrderedWords().scores(shuffled)
+    assert facts.n_better == is_better.sum()
 
 
-def test_a_much_better_context_is_worth_a_caution(tiny_checkpoint: Callable[[str], Path]) -> None:
+def test_a_better_context_is_reported_with_its_gain(tiny_checkpoint: Callable[[str], Path]) -> None:
     model = load_scorer(specification(tiny_checkpoint, "llama"))
     scores = context_scores(model, generate(50, seed=0))
     best, *_, worst = scores
@@ -88,25 +92,25 @@ def test_a_much_better_context_is_worth_a_caution(tiny_checkpoint: Callable[[str
     assert gain is not None
     assert gain["best"] == best.context
     assert gain["nats"] == pytest.approx(scores[best] - scores[worst], abs=1e-4)
-    none = context_gain(model.with_context(best.context), n=50, seconds=60)
-    assert none is not None
-    assert none["nats"] == 0
-    # There is always time for two contexts: that of the model and the default
+    no_gain = context_gain(model.with_context(best.context), n=50, seconds=60)
+    assert no_gain is not None
+    assert no_gain["nats"] == 0
+    # Two contexts are always scored: the model's and the default
     assert len(context_scores(model.with_context(worst.context), SENTENCES, seconds=0)) == 2
-    assert context_gain(_Words(), n=50, seconds=60) is None
+    assert context_gain(OrderedWords(), n=50, seconds=60) is None
 
 
-def test_a_model_that_can_score_nothing_is_refused() -> None:
-    class Refuses(_Words):
+def test_a_model_that_cannot_score_any_sentence_is_refused() -> None:
+    class RefusingScorer(OrderedWords):
         def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
             return ["too long"] * len(sentences)
 
     with pytest.raises(ModelError, match="too long"):
-        model_overview(Refuses())
+        model_overview(RefusingScorer())
 
 
-def test_the_hash_is_of_names_and_contents(tmp_path: Path) -> None:
-    """Witness: hashlib on the bytes written out by hand."""
+def test_the_hash_covers_names_and_contents(tmp_path: Path) -> None:
+    """Witness: hashlib on bytes written by hand."""
     for name, content in (("b.txt", "two"), ("a.txt", "one")):
         (tmp_path / name).write_text(content)
     expected = sha256(b"a.txt\x003\x00oneb.txt\x003\x00two").hexdigest()

@@ -1,4 +1,4 @@
-"""Minimal pairs in tables of no known collection: two columns of sentences, or two rows a pair."""
+"""Minimal pairs in tables of no known collection, with two columns or two rows per pair."""
 
 import json
 from pathlib import Path
@@ -15,12 +15,12 @@ CASES = Path(__file__).with_name("cases")
 PAIRS = [("It rains.", "It rain."), ("We sing.", "We sings.")]
 
 
-def write(path: Path, *rows: str) -> Path:
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+def write_lines(path: Path, *lines: str) -> Path:
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
 
-def sides(pairs: list[MinimalPair]) -> list[tuple[str, str]]:
+def pair_texts(pairs: list[MinimalPair]) -> list[tuple[str, str]]:
     return [(pair.good.text, pair.bad.text) for pair in pairs]
 
 
@@ -38,22 +38,22 @@ def sides(pairs: list[MinimalPair]) -> list[tuple[str, str]]:
         ("correct_sentence,wrong_sentence", ""),
         ("right,wrong", ""),
         ("sen,wrong_sen", ""),
-        # TurBLiMP (Başar et al. 2025), whose columns are these, between semicolons
+        # The columns of TurBLiMP (Başar et al. 2025), separated by semicolons
         ("good_sentence;bad_sentence;good_cue;bad_cue;critical_region;phenomenon", "phenomenon"),
     ],
 )
 def test_two_columns_of_sentences_are_enough(tmp_path: Path, columns: str, paradigm: str) -> None:
-    sign = ";" if ";" in columns else ","
-    further = sign.join(["agreement"] * columns.count(sign)).removeprefix("agreement")
-    rows = [sign.join([good, bad]) + further for good, bad in PAIRS]
-    said: list[str] = []
-    path = write(tmp_path / "verbs.csv", columns, *rows)
-    pairs = read_minimal_pairs([path], MinimalPairSettings(), said.append)
-    assert sides(pairs) == PAIRS
+    separator = ";" if ";" in columns else ","
+    other_cells = separator.join(["agreement"] * columns.count(separator)).removeprefix("agreement")
+    rows = [separator.join([good, bad]) + other_cells for good, bad in PAIRS]
+    messages: list[str] = []
+    path = write_lines(tmp_path / "verbs.csv", columns, *rows)
+    pairs = read_minimal_pairs([path], MinimalPairSettings(), messages.append)
+    assert pair_texts(pairs) == PAIRS
     assert {pair.paradigm for pair in pairs} == {"agreement" if paradigm else "verbs"}
-    (form,) = said
-    assert all(name in form for name in columns.split(sign)[:2])
-    assert paradigm in form
+    (message,) = messages
+    assert all(name in message for name in columns.split(separator)[:2])
+    assert paradigm in message
 
 
 LONG = "item,condition,{},sentence"
@@ -81,13 +81,13 @@ def test_two_rows_are_a_pair(
         for row in rows:
             line = row.format(*verdicts, g=good, b=bad, n=2 * n, m=2 * n + 1)
             lines.append(line.replace("1", str(n + 1), 1) if row[0] == "1" else line)
-    pairs = read_minimal_pairs([write(tmp_path / "verbs.csv", header, *lines)])
-    assert sides(pairs) == PAIRS
+    pairs = read_minimal_pairs([write_lines(tmp_path / "verbs.csv", header, *lines)])
+    assert pair_texts(pairs) == PAIRS
     assert [pair.pair_id for pair in pairs] == pair_ids
 
 
 @pytest.mark.parametrize(
-    ("rows", "complaint"),
+    ("rows", "message"),
     [
         (["good,bad,correct,wrong", "a b,a c,d e,d f"], "good and bad; correct and wrong"),
         (
@@ -114,14 +114,14 @@ def test_two_rows_are_a_pair(
         ),
     ],
 )
-def test_ambiguous_columns_are_refused(tmp_path: Path, rows: list[str], complaint: str) -> None:
-    with pytest.raises(InputError, match=complaint):
-        read_minimal_pairs([write(tmp_path / "pairs.csv", *rows)])
+def test_ambiguous_columns_are_refused(tmp_path: Path, rows: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_minimal_pairs([write_lines(tmp_path / "pairs.csv", *rows)])
 
 
 def test_two_versions_of_pairs_are_refused(tmp_path: Path) -> None:
     rows = ["good,bad", *(",".join(pair) for pair in PAIRS)]
-    files = [write(tmp_path / f"{name}.csv", *rows) for name in ("base", "augmented")]
+    files = [write_lines(tmp_path / f"{name}.csv", *rows) for name in ("base", "augmented")]
     with pytest.raises(InputError, match=r"augmented.csv: 2 of 2 pairs are also in .*base.csv"):
         read_minimal_pairs(files)
 
@@ -133,10 +133,10 @@ def test_a_table_of_multiblimp_is_read() -> None:
 
 
 def test_equal_sentences_are_no_pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By hand: one of two pairs is right; ties would make one in three, or a half."""
+    """By hand: one of two pairs is correct; counting the tie gives one in three, or a half."""
     monkeypatch.setattr("contstim.evaluation.folder.save", lambda *_: b"")
     rows = [*PAIRS, ("They go.", "They go.")]
-    write(tmp_path / "pairs.csv", "good,bad", *(",".join(row) for row in rows))
+    write_lines(tmp_path / "pairs.csv", "good,bad", *(",".join(row) for row in rows))
     texts = [text for pair in PAIRS for text in pair] + ["They go."]
     scores: dict[str, list[Any]] = {"sentence": texts, "m": [-1.0, -2.0, -4.0, -3.0, -5.0]}
     write_table(tmp_path / "scores.tsv", scores)
@@ -151,9 +151,9 @@ def test_equal_sentences_are_no_pair(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert evaluation.full.mean().tolist() == [0.5]
     record = json.loads((out / "report.md.meta.json").read_text(encoding="utf-8"))
     assert record["identical_pairs"] == {"full-sentence": 1}
-    write(tmp_path / "pairs.csv", "good,bad", *(",".join(row) for row in PAIRS))
+    write_lines(tmp_path / "pairs.csv", "good,bad", *(",".join(row) for row in PAIRS))
     step.run()
     assert "## Ties" not in (out / "report.md").read_text(encoding="utf-8")
-    write(tmp_path / "pairs.csv", "good,bad", "They go.,They go.")
+    write_lines(tmp_path / "pairs.csv", "good,bad", "They go.,They go.")
     with pytest.raises(InputError, match="The two sides are equal in all pairs"):
         step.run()

@@ -1,4 +1,4 @@
-"""Scores against plain ratings of single sentences. Witness: SciPy, and formulas by hand."""
+"""Scores against ratings of single sentences. Witnesses: SciPy, and formulas by hand."""
 
 import json
 import math
@@ -18,7 +18,7 @@ from contstim.steps.evaluation import EvaluateAcceptability
 from contstim.words.sentence import Sentence
 
 
-def evaluation(ratings: FloatArray, scores: FloatArray) -> RatingEvaluation:
+def evaluate_arrays(ratings: FloatArray, scores: FloatArray) -> RatingEvaluation:
     sentences = {str(n): Sentence.parse(f"It is number x{n}.") for n in range(len(ratings))}
     judgements = Judgements(sentences, ratings, ())
     names = tuple(f"m{n}" for n in range(scores.shape[1]))
@@ -29,7 +29,7 @@ def test_coefficients_and_pearsons_interval_are_scipys() -> None:
     rng = np.random.default_rng(1)
     ratings = rng.integers(1, 8, 40).astype(np.float64)  # with ties
     scores = np.column_stack([ratings + rng.normal(0, 2, 40), rng.normal(0, 1, 40)])
-    for row, column in zip(evaluation(ratings, scores).correlations(), scores.T, strict=True):
+    for row, column in zip(evaluate_arrays(ratings, scores).correlations(), scores.T, strict=True):
         pearson = stats.pearsonr(column, ratings)
         assert row["sentences"] == 40
         assert row["pearson"] == pytest.approx(pearson.statistic, rel=1e-12)
@@ -39,39 +39,41 @@ def test_coefficients_and_pearsons_interval_are_scipys() -> None:
         assert row["kendall"] == pytest.approx(stats.kendalltau(column, ratings).statistic)
 
 
-def test_rank_intervals_are_those_of_their_papers_and_cover_other_samples() -> None:
-    """By hand for rho = .5 and tau = .4 of 53 sentences; then by simulation, nominally 95 %."""
+def test_rank_intervals_follow_their_papers_and_cover_truth() -> None:
+    """Witnesses: the papers' formulas, and coverage (nominally 95 %) in 300 simulations."""
     rng = np.random.default_rng(2)
-    covered = np.zeros(2)
+    n_covered = np.zeros(2)
     for _ in range(300):
         ratings, noise = rng.normal(size=(2, 30))
-        (row,) = evaluation(ratings, (ratings + noise)[:, None]).correlations()
-        # Of two normal variables with r: 6/π arcsin(r/2) and 2/π arcsin(r)
+        (row,) = evaluate_arrays(ratings, (ratings + noise)[:, None]).correlations()
+        # For two normal variables with correlation r: 6/π arcsin(r/2) and 2/π arcsin(r)
         r = math.sqrt(0.5)
         truths = (6 / math.pi * math.asin(r / 2), 2 / math.pi * math.asin(r))
         for n, (name, truth) in enumerate(zip(("spearman", "kendall"), truths, strict=True)):
-            covered[n] += row[f"{name}: low"] <= truth <= row[f"{name}: high"]
+            n_covered[n] += row[f"{name}: low"] <= truth <= row[f"{name}: high"]
         z = np.arctanh([row["spearman"], row["kendall"]])
         variances = [(1 + row["spearman"] ** 2 / 2) / 27, 0.437 / 26]
         low = np.tanh(z - 1.959964 * np.sqrt(variances))
         assert [row["spearman: low"], row["kendall: low"]] == pytest.approx(low.tolist())
-    assert (covered / 300 > 0.9).all()
+    assert (n_covered / 300 > 0.9).all()
 
 
-def test_sentences_count_that_have_a_rating_and_every_score() -> None:
+def test_only_sentences_with_a_rating_and_all_scores_count() -> None:
     ratings = np.array([1.0, 2.0, 3.0, 4.0, math.nan, 6.0])
     scores = np.array([[1.0, 6.0], [2.0, 5.0], [3.0, 4.0], [4.0, 3.0], [0.0, 0.0], [9.0, math.nan]])
-    rows = evaluation(ratings, scores).correlations()
+    rows = evaluate_arrays(ratings, scores).correlations()
     assert [(row["sentences"], row["spearman"]) for row in rows] == [(4, 1), (4, -1)]
     assert math.isnan(rows[0]["kendall: low"])
     with pytest.raises(InputError, match="2 sentences of 3 have a rating and a score"):
-        evaluation(np.array([1.0, 2.0, math.nan]), np.ones((3, 1)))
+        evaluate_arrays(np.array([1.0, 2.0, math.nan]), np.ones((3, 1)))
 
 
 @pytest.mark.parametrize("column", ["judgement", "rating", "mean_rating"])
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet", ".jsonl"])
-def test_plain_ratings_are_read_from_all_tables(tmp_path: Path, column: str, ending: str) -> None:
-    """Of several ratings of a sentence the mean counts."""
+def test_ratings_are_read_from_tables_of_every_kind(
+    tmp_path: Path, column: str, ending: str
+) -> None:
+    """Several ratings of a sentence are averaged."""
     path = tmp_path / f"ratings{ending}"
     texts = ["It rains.", "It rain.", "It rains"]
     write_table(path, {"sentence": texts, column: ["5", "NA", "6"]})

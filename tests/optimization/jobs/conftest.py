@@ -1,4 +1,4 @@
-"""A small study on the n-gram models of the embedded English, and studies of made-up searches."""
+"""A small study of n-gram models, and fake searches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
-from tests.optimization.jobs.studies import MadeUpSearches, Study
+from tests.optimization.jobs.studies import FakeSearches, Study
 
 
 @pytest.fixture(scope="session")
@@ -19,16 +19,16 @@ def words(english: list[Sentence]) -> Vocabulary:
 
 @pytest.fixture(scope="session")
 def naturals(words: Vocabulary, unseen: list[Sentence]) -> tuple[Sentence, ...]:
-    """Sentences from which searches find something: not from a frame with few words that fit."""
+    """Natural sentences, except *There is …*, for which searches often find no triplet."""
     return tuple(s for s in unseen if not words.missing_words(s) and s.words[0] != "There")
 
 
 @pytest.fixture(scope="session")
 def study(trained: Path, naturals: tuple[Sentence, ...], words: Vocabulary) -> Study:
-    """Three models and two triplets a pair.
+    """A study of three models, with two triplets per pair.
 
-    Its searches are the shorter ones, a tenth of the others: which are made and kept is the same.
-    A 1-gram differs enough from the others for such searches to find something.
+    Its short searches take a tenth of the usual time; the same results are stored.
+    The 1-gram model differs enough from the others for such searches to find triplets.
     """
     models = tuple(f"kenlm:{trained}/{n}gram.arpa" for n in (1, 2, 4))
     question = SearchQuestion(per_pair=2, seed=5, recipe="golan2023", restarts=1)
@@ -36,5 +36,5 @@ def study(trained: Path, naturals: tuple[Sentence, ...], words: Vocabulary) -> S
 
 
 @pytest.fixture
-def searches(monkeypatch: pytest.MonkeyPatch) -> MadeUpSearches:
-    return MadeUpSearches(monkeypatch)
+def searches(monkeypatch: pytest.MonkeyPatch) -> FakeSearches:
+    return FakeSearches(monkeypatch)

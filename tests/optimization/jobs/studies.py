@@ -1,4 +1,4 @@
-"""Studies of searches for tests: real ones between n-gram models, and made-up searches."""
+"""Studies for tests: searches between n-gram models, and fake searches."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from contstim.words.vocabulary import Vocabulary
 
 NOUNS = tuple(f"noun{n}" for n in range(61))
 NATURALS = tuple(
-    Sentence((one.capitalize(), f"verb{n % 7}", other))
-    for n, (one, other) in enumerate(pairwise(NOUNS))
+    Sentence((noun.capitalize(), f"verb{n % 7}", next_noun))
+    for n, (noun, next_noun) in enumerate(pairwise(NOUNS))
 )
 MODELS = tuple(f"kenlm:{letter}.arpa" for letter in "cabd")
-"""None of these files is there: only made-up searches can be made between them."""
+"""Missing files, for fake searches only."""
 
 
-class Told(Reporter):
-    """Passes what is said, and how many searches have ended, to functions."""
+class CallbackReporter(Reporter):
+    """Passes messages and the number of finished searches to functions."""
 
     def __init__(self, say: Callable[[str], None], progress: Callable[[int, int], None]) -> None:
         self._say, self._progress = say, progress
@@ -56,21 +56,21 @@ class Told(Reporter):
 
 @dataclass(frozen=True)
 class Study:
-    """Everything that decides what a study finds."""
+    """All settings that determine the triplets of a study."""
 
     models: tuple[str, ...] = MODELS[:3]
     sentences: tuple[Sentence, ...] = NATURALS
     vocabulary: Vocabulary | None = None
     question: SearchQuestion = field(default_factory=SearchQuestion)
 
-    def but(self, **values: Any) -> Study:
-        """The study with other values, of its question too."""
-        own = {
+    def with_values(self, **values: Any) -> Study:
+        """Return a copy with other values of the study or of its question."""
+        study_values = {
             name: values.pop(name)
             for name in ("models", "sentences", "vocabulary")
             if name in values
         }
-        return replace(self, **own, question=replace(self.question, **values))
+        return replace(self, **study_values, question=replace(self.question, **values))
 
     def find(
         self,
@@ -78,7 +78,7 @@ class Study:
         executor: Any = None,
         *,
         say: Callable[[str], None] = lambda _text: None,
-        progress: Callable[[int, int], None] = lambda _settled, _wanted: None,
+        progress: Callable[[int, int], None] = lambda _settled, _total: None,
         **options: Any,
     ) -> TripletResults:
         with Store(path) as store:
@@ -89,7 +89,7 @@ class Study:
                 store,
                 executor or LocalExecutor(),
                 self.context,
-                reporter=Told(say, progress),
+                reporter=CallbackReporter(say, progress),
                 **options,
             )
 
@@ -105,46 +105,46 @@ class Study:
 WORDS = Vocabulary(
     tuple(sentence.words[0] for sentence in NATURALS), (*NOUNS, *(f"verb{n}" for n in range(7)))
 )
-MADE_UP = Study(vocabulary=WORDS, question=SearchQuestion(recipe="golan2023", per_pair=4))
+FAKE_STUDY = Study(vocabulary=WORDS, question=SearchQuestion(recipe="golan2023", per_pair=4))
 
 
-class MadeUpSearches:
-    """Searches that take no time: what they find depends on what is searched alone.
+class FakeSearches:
+    """Searches that take no time and whose outcomes depend only on their definition.
 
-    Some natural sentences are inadmissible between some models, and some searches find nothing.
+    Some natural sentences are inadmissible for some pairs, and some searches find no triplet.
 
     Attributes:
-        done: the searches so far.
-        fingerprints: of models that are not what their name says.
+        tasks: all searches so far.
+        fingerprints: fingerprints of models whose content differs from their name.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.done: list[TripletTask] = []
+        self.tasks: list[TripletTask] = []
         self.fingerprints: Mapping[str, str] = {}
-        # What they find is drawn by the key of a search, whatever the way to search
+        # Outcomes depend on the keys of searches, which a new version would change
         monkeypatch.setattr("contstim.optimization.jobs.tasks.VERSION", 1)
         monkeypatch.setattr(TripletTask, "perform", lambda task, _context: self._search(task))
-        monkeypatch.setattr(InspectionTask, "perform", lambda *both: self._inspect(*both))
+        monkeypatch.setattr(InspectionTask, "perform", lambda *arguments: self._inspect(*arguments))
 
     def _inspect(self, task: InspectionTask, context: SearchContext) -> ModelProfile:
         fingerprint = self.fingerprints.get(task.model, task.model)
         return ModelProfile(Convention("rule", "", True, fingerprint), context.vocabulary)
 
     def _search(self, task: TripletTask) -> Outcome:
-        self.done.append(task)
-        return found(task)
+        self.tasks.append(task)
+        return fake_outcome(task)
 
 
-def found(task: TripletTask) -> Outcome:
-    """What a made-up search finds."""
+def fake_outcome(task: TripletTask) -> Outcome:
+    """Return the outcome of a fake search."""
     if random.Random(f"{task.natural.text} {task.fingerprints}").random() < 0.15:
         return Outcome("inadmissible", "impossible: as it happens")
-    chance = random.Random(task.key)
+    rng = random.Random(task.key)
     words = [word for word in NOUNS[:6] if word not in task.question.excluded]
-    synthetic = [task.natural.replace(2, chance.choice(words)) for _ in range(2)]
-    if chance.random() < 0.05:
+    synthetic = [task.natural.replace(2, rng.choice(words)) for _ in range(2)]
+    if rng.random() < 0.05:
         synthetic[0] = task.natural
-    drops = (chance.random(), chance.random())
+    drops = (rng.random(), rng.random())
     triplet = Triplet(
         content_id("triplet", *task.models, task.natural, *synthetic),
         task.models[0],
@@ -175,7 +175,7 @@ def found(task: TripletTask) -> Outcome:
 
 
 def seed_of(seed: int, models: Sequence[LanguageModel], natural: Sentence) -> int:
-    """The seed of a search, from its definition."""
+    """Return the seed of a search, from its definition."""
     parts = (str(seed), *(model.convention.fingerprint for model in models), natural.text)
     digest = hashlib.sha256("\x1f".join(parts).encode()).digest()
     return int.from_bytes(digest[:7], "big")

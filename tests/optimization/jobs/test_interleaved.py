@@ -1,4 +1,4 @@
-"""Searches that take turns in one process: the same results, in fewer calls of the networks."""
+"""Interleaved searches in one process: the same results with fewer network calls."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ WORDS = Vocabulary.from_sentences([*NATURALS, Sentence.parse("It never rains her
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _as_on_a_gpu() -> Iterator[None]:
-    """Large batches, and one thread, with which tiny networks are quicker."""
-    before = torch.get_num_threads()
+def _gpu_settings() -> Iterator[None]:
+    """Use large batches as on a GPU, and one thread, which is faster for tiny networks."""
+    n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Budget, "for_device", lambda _device: Budget(16_384))
         yield
-    torch.set_num_threads(before)
+    torch.set_num_threads(n_threads)
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +50,11 @@ def networks(tiny_checkpoint: Callable[[str], Path]) -> Study:
 
 
 class Run:
-    """What a job found, the ways of its searches, and the calls of each network."""
+    """A job's results, the trails of its searches, and the number of calls of each network."""
 
     def __init__(self, study: Study, executor: Executor, path: Path) -> None:
         self.calls: Counter[str] = Counter()
-        # Held, so that the job uses these networks
+        # References keep these networks cached, so that the job uses them
         checkpoints = [
             load_checkpoint(model.removeprefix("hf:").partition("@")[0], Loading(device="cpu"))
             for model in study.models
@@ -63,7 +63,7 @@ class Run:
         def count(network: Any, _inputs: Any, _output: Any) -> None:
             self.calls[type(network).__name__] += 1
 
-        hooks = [each.model.register_forward_hook(count) for each in checkpoints]
+        hooks = [checkpoint.model.register_forward_hook(count) for checkpoint in checkpoints]
         self.results: TripletResults = study.find(path, executor)
         with Store(path) as store:
             self.steps = entries(store, self.results.searches, {}, "steps")
@@ -73,48 +73,47 @@ class Run:
 
 
 @pytest.mark.slow
-def test_searches_beside_each_other_find_what_they_find_alone(
-    networks: Study, tmp_path: Path
-) -> None:
-    """Witness: one search after the other.
+def test_interleaved_searches_find_the_same_triplets(networks: Study, tmp_path: Path) -> None:
+    """Witness: the same searches in sequence.
 
-    Results are scored alone, and so equal to the last digit; on the way scores may be rounded
-    otherwise.
+    Final results are scored one sentence at a time, so they are equal to the last digit; scores
+    during a search may be rounded differently.
     """
-    one = Run(networks, LocalExecutor(), tmp_path / "one.sqlite")
-    several = Run(networks, InterleavedExecutor(3), tmp_path / "several.sqlite")
-    again = Run(networks, InterleavedExecutor(3), tmp_path / "again.sqlite")
-    assert len(one.results.triplets) >= 2
-    assert several.results.triplets == one.results.triplets
-    assert several.results.unchanged == one.results.unchanged
-    for name, column in one.evaluations.items():
+    sequential = Run(networks, LocalExecutor(), tmp_path / "one.sqlite")
+    interleaved = Run(networks, InterleavedExecutor(3), tmp_path / "several.sqlite")
+    repeated = Run(networks, InterleavedExecutor(3), tmp_path / "again.sqlite")
+    assert len(sequential.results.triplets) >= 2
+    assert interleaved.results.triplets == sequential.results.triplets
+    assert interleaved.results.unchanged == sequential.results.unchanged
+    for name, column in sequential.evaluations.items():
         if name.startswith("log_prob"):
-            assert several.evaluations[name] == pytest.approx(column, abs=1e-3, nan_ok=True)
+            assert interleaved.evaluations[name] == pytest.approx(column, abs=1e-3, nan_ok=True)
         else:
-            assert several.evaluations[name] == column
-    # Costs are those of the search itself
-    for ours, theirs in zip(several.results.pairs, one.results.pairs, strict=True):
-        assert (ours.rows, ours.tokens, ours.searches) == (
-            theirs.rows, theirs.tokens, theirs.searches,
+            assert interleaved.evaluations[name] == column
+    # A search is charged only its own costs
+    for pair, sequential_pair in zip(
+        interleaved.results.pairs, sequential.results.pairs, strict=True
+    ):
+        assert (pair.rows, pair.tokens, pair.searches) == (
+            sequential_pair.rows, sequential_pair.tokens, sequential_pair.searches,
         )  # fmt: skip
-    # Nothing depends on time: not even digits
-    assert again.results.triplets == several.results.triplets
-    assert again.evaluations == several.evaluations
-    assert again.steps == several.steps
-    assert again.calls == several.calls
-    # Fewer calls of the network
+    # Results do not depend on timing, to the last digit
+    assert repeated.results.triplets == interleaved.results.triplets
+    assert repeated.evaluations == interleaved.evaluations
+    assert repeated.steps == interleaved.steps
+    assert repeated.calls == interleaved.calls
     for network in ("BertForMaskedLM", "GPT2LMHeadModel"):
-        assert several.calls[network] < one.calls[network] * 0.75
+        assert interleaved.calls[network] < sequential.calls[network] * 0.75
 
 
 @pytest.mark.parametrize("kind", ["study", pytest.param("networks", marks=pytest.mark.slow)])
-def test_an_error_in_one_search_leaves_the_others_right(
+def test_an_error_in_one_search_does_not_affect_the_others(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Witness: one search after the other, none of which fails; of n-gram models and networks."""
+    """Witness: sequential searches without the error, for n-gram models and for networks."""
     study: Study = request.getfixturevalue(kind)
-    one = study.find(tmp_path / "one.sqlite")
-    broken = one.triplets[1].natural
+    sequential = study.find(tmp_path / "one.sqlite")
+    broken = sequential.triplets[1].natural
 
     def synthesize(*arguments: Any, **options: Any) -> Any:
         if arguments[2] == broken:
@@ -122,6 +121,6 @@ def test_an_error_in_one_search_leaves_the_others_right(
         return synthesize_triplet(*arguments, **options)
 
     monkeypatch.setattr("contstim.optimization.jobs.tasks.synthesize_triplet", synthesize)
-    several = study.find(tmp_path / "several.sqlite", InterleavedExecutor(3))
-    assert [each.natural for each in several.failures] == [broken.text]
-    assert [t for t in one.triplets if t.natural != broken] == [*several.triplets]
+    interleaved = study.find(tmp_path / "several.sqlite", InterleavedExecutor(3))
+    assert [failure.natural for failure in interleaved.failures] == [broken.text]
+    assert [t for t in sequential.triplets if t.natural != broken] == [*interleaved.triplets]

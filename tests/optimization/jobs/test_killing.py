@@ -1,4 +1,7 @@
-"""Jobs killed and interrupted from outside; `tests/study/test_running.py` kills at any moment."""
+"""Jobs that are killed or interrupted from outside.
+
+`tests/study/test_running.py` kills studies at random moments.
+"""
 
 from __future__ import annotations
 
@@ -27,47 +30,54 @@ def folder(
     return tmp_path
 
 
-def arguments(
-    out: str, *more: str, per_pair: int = 6, orders: tuple[int, int] = (2, 3)
+def triplets_arguments(
+    out: str, *other_arguments: str, per_pair: int = 6, orders: tuple[int, int] = (2, 3)
 ) -> list[str]:
     models = [text for n in orders for text in ("--model", f"kenlm:{n}.arpa")]
     inputs = ("--sentences", "natural.txt", "--vocabulary", "vocab.txt")
-    number = ("--per-pair", str(per_pair))
-    kept = ("--out", out, "--store", f"{out}.sqlite", "--restarts", "2")
-    return ["triplets", *models, *inputs, *number, *kept, "-q", *more]
+    count = ("--per-pair", str(per_pair))
+    outputs = ("--out", out, "--store", f"{out}.sqlite", "--restarts", "2")
+    return ["triplets", *models, *inputs, *count, *outputs, "-q", *other_arguments]
 
 
-def quick(out: str) -> list[str]:
-    """For searches that take a tenth of a second each."""
-    return arguments(out, "--recipe", "golan2023", per_pair=16, orders=(1, 4))
+def quick_arguments(out: str) -> list[str]:
+    """Return arguments for searches that take a tenth of a second each."""
+    return triplets_arguments(out, "--recipe", "golan2023", per_pair=16, orders=(1, 4))
 
 
 @pytest.mark.slow
-def test_a_killed_driver_takes_its_workers_along_and_the_job_goes_on(folder: Path) -> None:
+def test_workers_exit_with_a_killed_driver_and_the_job_resumes(folder: Path) -> None:
     command = [sys.executable, "-m", "contstim"]
-    subprocess.run([*command, *quick("local.csv")], cwd=folder, check=True)
-    several = [*command, *quick("several.csv"), "--executor", "processes", "--workers", "2"]
-    driver = subprocess.Popen(several, cwd=folder, text=True)
+    subprocess.run([*command, *quick_arguments("local.csv")], cwd=folder, check=True)
+    parallel = [
+        *command,
+        *quick_arguments("several.csv"),
+        "--executor",
+        "processes",
+        "--workers",
+        "2",
+    ]
+    driver = subprocess.Popen(parallel, cwd=folder, text=True)
     wait_for_rows("result", folder / "several.csv.sqlite", driver)
-    workers = children(driver.pid)
+    workers = child_processes(driver.pid)
     driver.kill()
     assert driver.wait() == -signal.SIGKILL
     assert len(workers) >= 2
     assert all(map(vanishes, workers))
-    subprocess.run(several, cwd=folder, check=True)
+    subprocess.run(parallel, cwd=folder, check=True)
     assert (folder / "several.csv").read_bytes() == (folder / "local.csv").read_bytes()
 
 
-def children(process: int) -> list[int]:
-    listed = Path(f"/proc/{process}/task/{process}/children")
-    if not listed.exists():
-        pytest.skip("this system does not tell a process's children")
-    return [int(child) for child in listed.read_text().split()]
+def child_processes(process: int) -> list[int]:
+    path = Path(f"/proc/{process}/task/{process}/children")
+    if not path.exists():
+        pytest.skip("this system does not list a process's children")
+    return [int(child) for child in path.read_text().split()]
 
 
 @pytest.mark.slow
-def test_interrupting_by_hand_is_no_loss_and_no_traceback(folder: Path) -> None:
-    command = [sys.executable, "-m", "contstim", *quick("hand.csv")]
+def test_an_interrupt_prints_no_traceback_and_loses_nothing(folder: Path) -> None:
+    command = [sys.executable, "-m", "contstim", *quick_arguments("hand.csv")]
     driver = subprocess.Popen(
         command, cwd=folder, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts
     )

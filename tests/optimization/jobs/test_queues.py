@@ -1,4 +1,4 @@
-"""The order of natural sentences, which search comes next, and which results count."""
+"""The order of natural sentences, the order of searches, and the results that count."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def store(tmp_path: Path) -> Iterator[TripletStore]:
         yield TripletStore(opened)
 
 
-def queue_of(
+def make_queue(
     n_models: int, per_pair: int, store: TripletStore, sentences: tuple[Sentence, ...] = SENTENCES
 ) -> TripletQueue:
-    """A queue that continues with the results of the store."""
+    """Return a queue that continues with the stored results."""
     models = tuple(f"kenlm:{i}.arpa" for i in range(n_models))
     pairs = list(combinations(models, 2))
     question = SearchQuestion(recipe="golan2023", per_pair=per_pair).resolved
@@ -54,10 +54,12 @@ def queue_of(
     return TripletQueue(Searches(question, profiles, words, {}, store), walks)
 
 
-def missing(queue: TripletQueue, per_pair: int) -> int:
-    """Number of triplets that the pairs lack."""
+def count_missing_triplets(queue: TripletQueue, per_pair: int) -> int:
+    """Return the number of triplets that the pairs still need."""
     results = queue.results.values()
-    return sum(per_pair - sum(not result.is_skipped for result in some) for some in results)
+    return sum(
+        per_pair - sum(not result.is_skipped for result in pair_results) for pair_results in results
+    )
 
 
 def is_inadmissible(sentence: Sentence) -> bool:
@@ -68,8 +70,8 @@ def is_unsuccessful(sentence: Sentence) -> bool:
     return not is_inadmissible(sentence) and int(sentence.words[0][4:]) % 4 == 1
 
 
-def outcome(task: TripletTask) -> Outcome:
-    """Some sentences are inadmissible, some searches find nothing, the others find a triplet."""
+def make_outcome(task: TripletTask) -> Outcome:
+    """Return `inadmissible` for some sentences, no triplet for others, else `found`."""
     if is_inadmissible(task.natural):
         return Outcome("inadmissible")
     if not is_unsuccessful(task.natural):
@@ -78,43 +80,43 @@ def outcome(task: TripletTask) -> Outcome:
     return Outcome("found", triplet.equality_note, triplet)
 
 
-def work(queue: TripletQueue, chance: random.Random, workers: int, stop: float) -> int:
-    """Take and answer tasks in random order; with probability `stop` after each, be killed.
+def run_tasks(queue: TripletQueue, rng: random.Random, workers: int, stop: float) -> int:
+    """Take and finish tasks in random order; stop after each with probability `stop`.
 
-    Returns the number of searches that were done.
+    Returns the number of finished searches.
     """
-    out: list[TripletTask] = []
+    running: list[TripletTask] = []
     n_done = 0
     while not queue.finished:
-        if len(out) < workers and (taken := queue.take(())) is not None:
-            out.append(taken)
+        if len(running) < workers and (next_task := queue.take(())) is not None:
+            running.append(next_task)
             continue
-        task = out.pop(chance.randrange(len(out)))
-        if chance.random() < 0.1:
+        task = running.pop(rng.randrange(len(running)))
+        if rng.random() < 0.1:
             queue.failed(task, ContstimError("now and then"), 1)
             continue
-        queue.done(task, outcome(task))
+        queue.done(task, make_outcome(task))
         n_done += 1
-        if chance.random() < stop:
+        if rng.random() < stop:
             break
     return n_done
 
 
 @settings(max_examples=examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10_000), workers=st.integers(1, 5), per_pair=st.integers(1, 6))
-def test_whatever_the_order_and_the_kills_the_same_results_count(
+def test_results_do_not_depend_on_order_or_kills(
     tmp_path_factory: pytest.TempPathFactory, seed: int, workers: int, per_pair: int
 ) -> None:
-    """Witness: outcomes of the sentences in their order, up to the end of each walk, in a loop."""
+    """Witness: a loop over the sentences in their order, up to the end of each walk."""
     folder = tmp_path_factory.mktemp("queues")
-    chance, searched = random.Random(seed), 0
+    rng, n_searched = random.Random(seed), 0
     with Store(folder / "a.sqlite") as opened:
         store = TripletStore(opened)
         for _ in range(500):
-            queue = queue_of(4, per_pair, store)
+            queue = make_queue(4, per_pair, store)
             if queue.finished:
                 break
-            searched += work(queue, chance, workers, 0.2)
+            n_searched += run_tasks(queue, rng, workers, 0.2)
         assert len(queue.results) == 6
         n_needed = 0
         for pair, results in queue.results.items():
@@ -128,51 +130,49 @@ def test_whatever_the_order_and_the_kills_the_same_results_count(
                 unsuccessful += number % 5 != 0 and number % 4 == 1
             assert [result.natural for result in results] == expected
             n_needed += len(expected)
-        # No search is repeated, and few are done beyond the end of a walk
-        assert n_needed <= searched <= n_needed + 6 * workers
+        # No search is repeated, and few go beyond the end of a walk
+        assert n_needed <= n_searched <= n_needed + 6 * workers
 
 
-def test_the_walk_ends_after_three_unsuccessful_searches_a_triplet(store: TripletStore) -> None:
-    """No search finds a triplet; at most the running and the waiting one are wasted."""
+def test_walks_end_after_three_unsuccessful_searches_per_triplet(store: TripletStore) -> None:
+    """No search finds a triplet; at most the running and the queued searches are wasted."""
     unsuccessful = tuple(s for s in SENTENCES if is_unsuccessful(s))
-    queue = queue_of(2, 4, store, unsuccessful)
-    assert 12 <= work(queue, random.Random(1), 3, 0.0) <= 12 + 3
+    queue = make_queue(2, 4, store, unsuccessful)
+    assert 12 <= run_tasks(queue, random.Random(1), 3, 0.0) <= 12 + 3
     assert [len(results) for results in queue.results.values()] == [12]
-    assert missing(queue, 4) == 4
+    assert count_missing_triplets(queue, 4) == 4
 
 
-def test_where_the_pool_ends_triplets_are_missing(store: TripletStore) -> None:
-    """Of 200 sentences 120 yield a triplet: neither a fifth nor a quarter of the others does."""
-    queue = queue_of(2, 130, store)
-    work(queue, random.Random(2), 3, 0.0)
-    assert missing(queue, 130) == 10
+def test_triplets_are_missing_when_sentences_run_out(store: TripletStore) -> None:
+    """Of 200 sentences, 120 yield a triplet: 4/5 are admissible, and 3/4 of those succeed."""
+    queue = make_queue(2, 130, store)
+    run_tasks(queue, random.Random(2), 3, 0.0)
+    assert count_missing_triplets(queue, 130) == 10
 
 
 @pytest.mark.parametrize("n", range(2, 12))
-def test_pairs_take_a_turn_and_then_one_worker_loads_one_model_a_pair(
-    n: int, store: TripletStore
-) -> None:
-    """In each of the two turns every pair after the first costs one load, as few as can be."""
+def test_one_worker_loads_at_most_one_model_per_pair(n: int, store: TripletStore) -> None:
+    """In each of two passes, every pair after the first loads one model, the minimum."""
     models = [f"m{i}" for i in range(n)]
     order = pairs_sharing_models(models)
     assert sorted(order) == sorted(combinations(models, 2))
     assert all({*a} & {*b} for a, b in pairwise(order))
-    queue = queue_of(n, 3, store)
-    loaded: tuple[str, ...] = ()
+    queue = make_queue(n, 3, store)
+    models_in_memory: tuple[str, ...] = ()
     loads = 0
-    taken: list[tuple[str, str]] = []
-    while (task := queue.take(loaded)) is not None:
-        loads += len({*task.models} - {*loaded})
-        loaded = task.models
-        taken.append(task.models)
+    pairs: list[tuple[str, str]] = []
+    while (task := queue.take(models_in_memory)) is not None:
+        loads += len({*task.models} - {*models_in_memory})
+        models_in_memory = task.models
+        pairs.append(task.models)
         queue.done(task, Outcome("found"))
-    # First one search of each pair, then those that are left; the last pair needs no new load
-    assert len({*taken[: len(order)]}) == len(order)
+    # One search of each pair comes first; the second pass starts with the models in memory
+    assert len({*pairs[: len(order)]}) == len(order)
     assert loads <= 2 * len(order) + 1
 
 
-def test_workers_spread_over_pairs_and_share_the_last(store: TripletStore) -> None:
-    queue = queue_of(3, 2, store)
+def test_workers_search_different_pairs_first(store: TripletStore) -> None:
+    queue = make_queue(3, 2, store)
     tasks = [queue.take(()) for _ in range(6)]
     pairs = [task.models for task in tasks if task is not None]
     assert len({*pairs[:3]}) == 3
@@ -181,8 +181,8 @@ def test_workers_spread_over_pairs_and_share_the_last(store: TripletStore) -> No
     assert not queue.finished
 
 
-def test_the_third_failure_is_the_outcome_until_the_next_run(store: TripletStore) -> None:
-    queue = queue_of(2, 1, store)
+def test_the_third_failure_is_final_until_the_next_run(store: TripletStore) -> None:
+    queue = make_queue(2, 1, store)
     for attempt in (1, 2, 3):
         task = queue.take(())
         assert task is not None
@@ -190,18 +190,18 @@ def test_the_third_failure_is_the_outcome_until_the_next_run(store: TripletStore
         queue.failed(task, ContstimError("out of luck"), attempt)
     assert [[r.state for r in results] for results in queue.results.values()] == [["failed"]]
     assert queue.finished
-    again = queue_of(2, 1, store).take(())
-    assert again == task
+    repeated = make_queue(2, 1, store).take(())
+    assert repeated == task
 
 
-def test_failed_searches_are_no_fast_ones_in_the_numbers_so_far(store: TripletStore) -> None:
-    """Witness: the mean of 4 and 8 seconds, by hand; the time of a failure is not known."""
-    queue = queue_of(2, 3, store)
+def test_failed_searches_do_not_count_in_the_mean_duration(store: TripletStore) -> None:
+    """Witness: the mean of 4 and 8 seconds, by hand; the duration of a failure is unknown."""
+    queue = make_queue(2, 3, store)
     for seconds in (4.0, 0.0, 8.0):
         task = queue.take(())
         assert task is not None
         if seconds:
-            queue.done(task, replace(outcome(task), state="found", wall_seconds=seconds))
+            queue.done(task, replace(make_outcome(task), state="found", wall_seconds=seconds))
         else:
             queue.failed(task, ContstimError("out of luck"), 3)
     numbers, *_ = so_far(queue.results, queue._seconds)
@@ -210,8 +210,8 @@ def test_failed_searches_are_no_fast_ones_in_the_numbers_so_far(store: TripletSt
     assert (failed, speed) == (1, "6.0")
 
 
-def test_the_order_is_by_the_hash_of_seed_models_and_sentence() -> None:
-    """Witness: the definition, written out."""
+def test_sentences_are_ordered_by_hash() -> None:
+    """Witness: the definition, a hash of seed, models and sentence."""
 
     def key(sentence: Sentence) -> str:
         return hashlib.sha256(f"3\x1fa\x1fb\x1f{sentence.text}".encode()).hexdigest()
@@ -219,23 +219,21 @@ def test_the_order_is_by_the_hash_of_seed_models_and_sentence() -> None:
     expected = sorted(SENTENCES, key=key)
     for pair in (("a", "b"), ("b", "a")):
         assert [*natural_walk(3, pair, SENTENCES * 2, WORDS)] == expected
-    others = [(4, ("a", "b")), (3, ("a", "c")), (3, ("b", "c"))]
-    walks = {tuple(natural_walk(seed, pair, SENTENCES, WORDS)) for seed, pair in others}
+    other_walks = [(4, ("a", "b")), (3, ("a", "c")), (3, ("b", "c"))]
+    walks = {tuple(natural_walk(seed, pair, SENTENCES, WORDS)) for seed, pair in other_walks}
     assert len(walks | {tuple(expected)}) == 4
 
 
 @given(st.sets(st.sampled_from(SENTENCES)), st.randoms())
-def test_sentences_keep_their_order_whatever_else_is_there(
-    some: set[Sentence], chance: random.Random
-) -> None:
-    """Witness: the order of all sentences, without those that are missing."""
-    shuffled = chance.sample(sorted(some, key=str), len(some))
-    whole = natural_walk(0, ("a", "b"), SENTENCES, WORDS)
+def test_other_sentences_do_not_change_the_order(subset: set[Sentence], rng: random.Random) -> None:
+    """Witness: the order of all sentences, without the missing ones."""
+    shuffled = rng.sample(sorted(subset, key=str), len(subset))
+    full_walk = natural_walk(0, ("a", "b"), SENTENCES, WORDS)
     walk = natural_walk(0, ("a", "b"), shuffled, WORDS)
-    assert [*walk] == [sentence for sentence in whole if sentence in some]
+    assert [*walk] == [sentence for sentence in full_walk if sentence in subset]
 
 
-def test_sentences_without_a_word_to_change_or_with_unknown_words_are_left_out() -> None:
+def test_sentences_with_unknown_or_only_one_word_are_excluded() -> None:
     unusable = [Sentence(("word1",)), Sentence(("word1", "unknown"))]
     walk = natural_walk(0, ("a", "b"), [*unusable, SENTENCES[0]], WORDS)
     assert [*walk] == [SENTENCES[0]]

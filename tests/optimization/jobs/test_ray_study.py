@@ -16,8 +16,8 @@ from tests.optimization.jobs.studies import Study
 pytest.importorskip("ray", reason="ray is not installed")
 
 
-class Watched(RayExecutor):
-    """Tells in which processes its workers are."""
+class MonitoredExecutor(RayExecutor):
+    """Records the processes of its workers."""
 
     def __init__(self) -> None:
         super().__init__(2)
@@ -31,19 +31,19 @@ class Watched(RayExecutor):
 
 
 @pytest.mark.slow
-def test_an_actor_killed_in_the_midst_changes_nothing(study: Study, tmp_path: Path) -> None:
+def test_a_killed_actor_does_not_change_the_results(study: Study, tmp_path: Path) -> None:
     """Witness: the same study in this process."""
     expected = study.find(tmp_path / "local.sqlite", LocalExecutor())
-    executor, remarks = Watched(), list[str]()
+    executor, remarks = MonitoredExecutor(), list[str]()
 
-    def replaced() -> list[str]:
+    def replacements() -> list[str]:
         return [remark for remark in remarks if "is replaced" in remark]
 
-    def kill_one(settled: int, _wanted: int) -> None:
-        # Early, so that much is left to do for either worker
-        if settled == 1 and not replaced():
+    def kill_one(settled: int, _total: int) -> None:
+        # Early, so that both workers still have searches to do
+        if settled == 1 and not replacements():
             os.kill(next(iter(executor.processes.values())), signal.SIGKILL)
 
-    found = study.find(tmp_path / "ray.sqlite", executor, say=remarks.append, progress=kill_one)
-    assert found == expected
-    assert len(replaced()) == 1
+    results = study.find(tmp_path / "ray.sqlite", executor, say=remarks.append, progress=kill_one)
+    assert results == expected
+    assert len(replacements()) == 1

@@ -1,4 +1,4 @@
-"""Progress by what each pair of models costs, and triplets that are read while searches run."""
+"""Progress weighted by the cost of each pair, and the table of triplets so far."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from contstim.store import Store
 from contstim.words.sentence import Sentence
 from tests.cli.running import run
 
-# The third search waits for a file, as a long one would
+# The third search waits for a file, like a long search
 SEARCHING = """
 import sys, time
 from pathlib import Path
 from contstim.optimization.jobs.tasks import TripletTask
 import contstim.cli
 
-perform, begun = TripletTask.perform, []
+perform, tasks = TripletTask.perform, []
 
 def wait_for_file(task, context):
-    begun.append(task)
-    while len(begun) == 3 and not Path("go").exists():
+    tasks.append(task)
+    while len(tasks) == 3 and not Path("go").exists():
         time.sleep(0.05)
     return perform(task, context)
 
@@ -40,7 +40,7 @@ contstim.cli.main()
 
 
 @pytest.mark.slow
-def test_triplets_are_read_while_a_search_runs(
+def test_triplets_are_readable_while_a_search_runs(
     trained: Path, unseen: list[Sentence], tmp_path: Path
 ) -> None:
     (tmp_path / "natural.txt").write_text("".join(f"{s.text}\n" for s in unseen))
@@ -57,9 +57,9 @@ def test_triplets_are_read_while_a_search_runs(
                 time.sleep(0.05)
             assert process.poll() is None, process.stderr and process.stderr.read()
             early = {triplet.triplet_id for triplet in read_triplets(table_so_far(out))}
-            shown = run(tmp_path, "show", table_so_far(out).name, "--out", "page.html")
-            assert shown.returncode == 0
-            with pytest.raises(StoreError):  # one process writes
+            page = run(tmp_path, "show", table_so_far(out).name, "--out", "page.html")
+            assert page.returncode == 0
+            with pytest.raises(StoreError):  # only one process may write
                 Store(tmp_path / "contstim.sqlite")
         finally:
             (tmp_path / "go").touch()
@@ -72,7 +72,7 @@ def test_triplets_are_read_while_a_search_runs(
 NGRAMS, NETWORKS, MIXED = ("a", "b"), ("c", "d"), ("a", "c")
 
 
-class Shares(Reporter):
+class ProgressRecorder(Reporter):
     def __init__(self) -> None:
         self.shares: list[float] = []
         self.notes: list[str] = []
@@ -85,47 +85,47 @@ class Shares(Reporter):
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time, to be moved by hand."""
+    """The current time, which tests change."""
     now = [100.0]
     monkeypatch.setattr(so_far, "monotonic", lambda: now[0])
     return now
 
 
-def test_a_pair_counts_by_its_cost(clock: list[float]) -> None:
-    """Witness: by hand. Ten searches of 1 s are 10 of 10 + 90 s, and one of 9 s is 9 of them."""
+def test_pairs_count_by_their_cost(clock: list[float]) -> None:
+    """Witness: by hand. Ten 1 s searches are 10 of 10 + 90 s; a 9 s search is 9 of them."""
     del clock
     costs = {NGRAMS: 1.0, NETWORKS: 9.0}
-    shares = Shares()
-    reporting = SearchProgress(shares, costs.get)
-    wanted = {NGRAMS: 10, NETWORKS: 10}
-    reporting.report({NGRAMS: 10, NETWORKS: 0}, wanted)
-    reporting.report({NGRAMS: 10, NETWORKS: 1}, wanted)
-    reporting.report(wanted, wanted)
-    assert shares.shares == pytest.approx([0.10, 0.19, 1.0])
-    assert shares.notes == ["10 of 20 triplets", "11 of 20 triplets", ""]
+    recorder = ProgressRecorder()
+    reporting = SearchProgress(recorder, costs.get)
+    targets = {NGRAMS: 10, NETWORKS: 10}
+    reporting.report({NGRAMS: 10, NETWORKS: 0}, targets)
+    reporting.report({NGRAMS: 10, NETWORKS: 1}, targets)
+    reporting.report(targets, targets)
+    assert recorder.shares == pytest.approx([0.10, 0.19, 1.0])
+    assert recorder.notes == ["10 of 20 triplets", "11 of 20 triplets", ""]
 
 
-def test_a_running_search_moves_the_bar(clock: list[float]) -> None:
-    shares = Shares()
-    reporting = SearchProgress(shares, {NETWORKS: 30.0}.get)
+def test_a_running_search_advances_the_progress(clock: list[float]) -> None:
+    recorder = ProgressRecorder()
+    reporting = SearchProgress(recorder, {NETWORKS: 30.0}.get)
     reporting.report({NETWORKS: 0}, {NETWORKS: 2})
     reporting.begin(NETWORKS)
     for seconds in (10, 0.5, 20, 600):
         clock[0] += seconds
         reporting.tick()
-    first, *rest = shares.shares
-    # After half a second nothing is reported, and no search counts as ended before it ends
+    first, *later_shares = recorder.shares
+    # Half a second is too short for a report, and a running search never counts as finished
     assert first == 0.0
-    assert len(rest) == 3
-    assert rest == sorted(rest)
-    assert 0 < rest[0] < rest[-1] < 0.5
+    assert len(later_shares) == 3
+    assert later_shares == sorted(later_shares)
+    assert 0 < later_shares[0] < later_shares[-1] < 0.5
     reporting.end(NETWORKS)
     reporting.report({NETWORKS: 1}, {NETWORKS: 2})
-    assert shares.shares[-1] == 0.5
+    assert recorder.shares[-1] == 0.5
 
 
-def test_a_pair_of_unknown_cost_takes_that_of_similar_pairs() -> None:
-    known: dict[Any, float] = {NGRAMS: 1.0, NETWORKS: 9.0}
-    assert costs_of([NGRAMS, NETWORKS, MIXED], known.get)[MIXED] == 5.0
-    assert costs_of([NGRAMS, ("x", "y")], known.get)["x", "y"] == 1.0
+def test_unknown_costs_are_estimated_from_similar_pairs() -> None:
+    known_costs: dict[Any, float] = {NGRAMS: 1.0, NETWORKS: 9.0}
+    assert costs_of([NGRAMS, NETWORKS, MIXED], known_costs.get)[MIXED] == 5.0
+    assert costs_of([NGRAMS, ("x", "y")], known_costs.get)["x", "y"] == 1.0
     assert len({*costs_of([NGRAMS, MIXED], lambda _pair: None).values()}) == 1

@@ -1,8 +1,8 @@
-"""Searches whose every move was recorded, to be compared with what the code does now.
+"""Searches whose steps were recorded, for comparison with the current code.
 
     python -m tests.optimization.search.golden
 
-records them anew, which only a change that is meant to move searches may do.
+records them again. Do this only after a change that is meant to change searches.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from contstim.models.base import LanguageModel
 
-RECORDED = ("default", "golan2023")
-"""The recipes that are guarded."""
+RECIPE_NAMES = ("default", "golan2023")
+"""The recorded recipes."""
 
 RECORD = Path(__file__).with_name("golden_searches.json")
 SHORT = Sentence.parse("She sleeps in the house.")
@@ -59,8 +59,8 @@ TOYS: dict[str, Callable[[int], LanguageModel]] = {
 
 
 def toy_searches() -> Iterator[tuple[str, Callable[[], Synthesis]]]:
-    """Searches over made-up models of every kind, the same on every machine."""
-    for (accept, reject), recipe, seed in product(product(TOYS, repeat=2), RECORDED, (0, 1)):
+    """Yield searches over toy models of every kind, the same on every machine."""
+    for (accept, reject), recipe, seed in product(product(TOYS, repeat=2), RECIPE_NAMES, (0, 1)):
 
         def search(
             accept: str = accept, reject: str = reject, recipe: str = recipe, seed: int = seed
@@ -73,8 +73,8 @@ def toy_searches() -> Iterator[tuple[str, Callable[[], Synthesis]]]:
         yield f"{accept}/{reject}/{recipe}/{seed}", search
 
 
-def models(folder: Path) -> dict[str, LanguageModel]:
-    """A small model of each family, written into a folder and loaded from there."""
+def build_models(folder: Path) -> dict[str, LanguageModel]:
+    """Return a small model of each family, written to a folder and loaded from it."""
 
     def load(name: str) -> Any:
         return load_checkpoint(str(build(name, folder)), Loading(device="cpu"))
@@ -89,12 +89,14 @@ def models(folder: Path) -> dict[str, LanguageModel]:
     }
 
 
-def searches(loaded: dict[str, LanguageModel]) -> Iterator[tuple[str, Callable[[], Synthesis]]]:
-    """Searches over small networks and n-gram models, each pair under both of these recipes."""
-    for (accept, reject), recipe in product(PAIRS, RECORDED):
+def network_searches(
+    models_by_name: dict[str, LanguageModel],
+) -> Iterator[tuple[str, Callable[[], Synthesis]]]:
+    """Yield searches over small networks and n-gram models, for each pair and recorded recipe."""
+    for (accept, reject), recipe in product(PAIRS, RECIPE_NAMES):
 
         def search(accept: str = accept, reject: str = reject, recipe: str = recipe) -> Synthesis:
-            pair = loaded[accept], loaded[reject]
+            pair = models_by_name[accept], models_by_name[reject]
             return synthesize(
                 *pair, SHORT, VOCABULARY, recipe=RECIPES[recipe], seed=1, restarts=SINGLE
             )
@@ -102,24 +104,23 @@ def searches(loaded: dict[str, LanguageModel]) -> Iterator[tuple[str, Callable[[
         yield f"{accept}/{reject}/{recipe}", search
 
 
-def facts(found: Synthesis) -> dict[str, Any]:
-    """What a search did: steps, what it scored, rows and tokens passed, the scores in the end."""
+def summarize(synthesis: Synthesis) -> dict[str, Any]:
+    """Return a search's steps, evaluations, rows and tokens passed, and final scores."""
     return {
-        "synthetic": found.synthetic.text,
-        "steps": [f"{step.position} {step.new}" for step in found.climb.steps],
-        "visits": found.climb.visits,
-        "evaluations": len(found.evaluations),
-        "passes": {name: [cost.rows, cost.tokens] for name, cost in found.costs.items()},
-        "log_probs": list(found.log_probs),
+        "synthetic": synthesis.synthetic.text,
+        "steps": [f"{step.position} {step.new}" for step in synthesis.climb.steps],
+        "visits": synthesis.climb.visits,
+        "evaluations": len(synthesis.evaluations),
+        "passes": {name: [cost.rows, cost.tokens] for name, cost in synthesis.costs.items()},
+        "log_probs": list(synthesis.log_probs),
     }
 
 
-def record() -> None:
-    """Write what all searches do now."""
-    everything = [*toy_searches(), *searches(models(Path(mkdtemp())))]
-    lines = [f"{json.dumps(name)}: {json.dumps(facts(run()))}" for name, run in everything]
+def record_searches() -> None:
+    all_searches = [*toy_searches(), *network_searches(build_models(Path(mkdtemp())))]
+    lines = [f"{json.dumps(name)}: {json.dumps(summarize(run()))}" for name, run in all_searches]
     RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    record()
+    record_searches()

@@ -1,4 +1,4 @@
-"""What is learned of models that tell nothing but scores, and searches between such models."""
+"""Estimates for models that only return scores, and searches between such models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contstim.optimization.search.black_box import SentenceRegression
 from contstim.optimization.search.proposers import ScreeningProposer
 from contstim.optimization.search.screening import PositionEstimates, SearchState
 from contstim.words.sentence import Sentence
-from tests.optimization.search.toys import ExactRanking, TableModel, search_for
+from tests.optimization.search.toys import ExactRanking, TableModel, make_search
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 WORDS = tuple("a b c d e".split())
 
 
-def covariance(rows: Sequence[Sentence], columns: Sequence[Sentence], x: FloatArray) -> FloatArray:
-    """Of scores, written down sentence by sentence: shared words and pairs, draft and tokens."""
-    shared = [
+def score_covariance(
+    rows: Sequence[Sentence], columns: Sequence[Sentence], x: FloatArray
+) -> FloatArray:
+    """Return the covariance of scores, from shared words and pairs of words, drafts and tokens."""
+    word_terms = [
         [
             2.5**2 * sum(a == b for a in row.words for b in column.words)
             + 1.0**2 * sum(a == b for a in pairwise(row.words) for b in pairwise(column.words))
@@ -33,46 +35,54 @@ def covariance(rows: Sequence[Sentence], columns: Sequence[Sentence], x: FloatAr
         ]
         for row in rows
     ]
-    drafted, n_tokens = x
-    linear = 0.5**2 * np.outer(drafted[: len(rows)], drafted[-len(columns) :])
+    draft_scores, n_tokens = x
+    linear = 0.5**2 * np.outer(draft_scores[: len(rows)], draft_scores[-len(columns) :])
     linear += 4.0**2 * np.outer(n_tokens[: len(rows)], n_tokens[-len(columns) :])
-    return np.array(shared) + linear + 100.0**2
+    return np.array(word_terms) + linear + 100.0**2
 
 
 def test_expectations_are_those_of_a_gaussian_process() -> None:
-    """Witness: its mean and covariance in closed form (Rasmussen & Williams 2006, Eq. 2.25)."""
+    """Witness: mean and covariance in closed form (Rasmussen & Williams 2006, Eq. 2.25)."""
     rng = np.random.default_rng(0)
     rows = sorted({tuple(rng.choice(WORDS, 4).tolist()) for _ in range(12)})
-    known = [Sentence(row) for row in rows]
+    known_sentences = [Sentence(row) for row in rows]
     base = Sentence(("a", "b", "c", "d"))
-    asked = [base.replace(1, word) for word in (*WORDS, "never")]
-    drafted = rng.normal(size=len(known) + len(asked)) - 20
-    n_tokens = rng.integers(4, 9, size=len(known) + len(asked)).astype(np.float64)
-    scores = rng.normal(size=len(known)) * 9 - 30
+    new_sentences = [base.replace(1, word) for word in (*WORDS, "never")]
+    draft_scores = rng.normal(size=len(known_sentences) + len(new_sentences)) - 20
+    n_tokens = rng.integers(4, 9, size=len(known_sentences) + len(new_sentences)).astype(np.float64)
+    scores = rng.normal(size=len(known_sentences)) * 9 - 30
 
-    learned = SentenceRegression()
-    for sentence, *numbers in zip(known, drafted, n_tokens, scores, strict=False):
-        for _ in range(2):  # the second time it is known already
-            learned.learn(sentence, *numbers)
-    learned.learn(Sentence(("e", "never", "a")), -20.0, 3.0, -np.inf)
-    n = len(known)
-    mean, spread = learned.predict(base, 1, (*WORDS, "never"), drafted[n:], n_tokens[n:])
+    regression = SentenceRegression()
+    for sentence, *numbers in zip(known_sentences, draft_scores, n_tokens, scores, strict=False):
+        for _ in range(2):  # a repeated sentence must have no effect
+            regression.learn(sentence, *numbers)
+    regression.learn(Sentence(("e", "never", "a")), -20.0, 3.0, -np.inf)
+    n = len(known_sentences)
+    mean, sd = regression.predict(base, 1, (*WORDS, "never"), draft_scores[n:], n_tokens[n:])
 
-    x = np.stack([drafted, n_tokens])
-    among = covariance(known, known, x[:, :n]) + 2.0**2 * np.eye(n)
-    between = covariance(known, asked, x)
-    error = scores - (drafted[:n] - 4 * n_tokens[:n])
-    expected = drafted[n:] - 4 * n_tokens[n:] + between.T @ np.linalg.solve(among, error)
+    x = np.stack([draft_scores, n_tokens])
+    known_covariance = score_covariance(
+        known_sentences, known_sentences, x[:, :n]
+    ) + 2.0**2 * np.eye(n)
+    cross_covariance = score_covariance(known_sentences, new_sentences, x)
+    error = scores - (draft_scores[:n] - 4 * n_tokens[:n])
+    expected = (
+        draft_scores[n:]
+        - 4 * n_tokens[n:]
+        + cross_covariance.T @ np.linalg.solve(known_covariance, error)
+    )
     np.testing.assert_allclose(mean, expected, rtol=1e-6)
-    variance = np.diag(covariance(asked, asked, x[:, n:])) + 2.0**2
-    variance = variance - np.diag(between.T @ np.linalg.solve(among, between))
-    # Squares of errors, each as it was before its score was known, add up to this
-    scale = (10 + error @ np.linalg.solve(among, error)) / (10 + n)
-    np.testing.assert_allclose(spread, np.sqrt(variance * scale), rtol=1e-5)
+    variance = np.diag(score_covariance(new_sentences, new_sentences, x[:, n:])) + 2.0**2
+    variance = variance - np.diag(
+        cross_covariance.T @ np.linalg.solve(known_covariance, cross_covariance)
+    )
+    # Equals the sum of squared one-step-ahead prediction errors
+    scale = (10 + error @ np.linalg.solve(known_covariance, error)) / (10 + n)
+    np.testing.assert_allclose(sd, np.sqrt(variance * scale), rtol=1e-5)
 
 
 class BlackBox(TableModel):
-    """A table that is not to be looked at; a word is as many tokens as its number is low."""
+    """A table that only returns scores; words with low numbers have more tokens."""
 
     is_black_box = True
 
@@ -85,50 +95,48 @@ class BlackBox(TableModel):
         return np.array([1 - self.number(word) // 3 for word in words], np.int64)
 
 
-class Unhelpful(BlackBox):
-    """Its draft finds every word of the second half of the alphabet impossible."""
+class MisleadingDraft(BlackBox):
+    """A black box whose draft rejects every word of the second half of the alphabet."""
 
     def draft(self, effort: int = 1) -> TableModel:
         del effort
-        return HalfDeaf(self.seed + 100, "exact")
+        return HalfAlphabet(self.seed + 100, "exact")
 
 
-class HalfDeaf(TableModel):
-    """Knows half of the alphabet."""
+class HalfAlphabet(TableModel):
+    """Knows only the first half of the alphabet."""
 
     cheap_replacements = True
 
     def score(self, sentence: Sentence, stop: int | None = None) -> float:
-        known = all(word.lower() < "n" for word in sentence.words)
-        return super().score(sentence, stop) if known else -np.inf
+        is_known = all(word.lower() < "n" for word in sentence.words)
+        return super().score(sentence, stop) if is_known else -np.inf
 
 
-@pytest.mark.parametrize("kind", [BlackBox, Unhelpful])
-def test_a_search_between_black_boxes_comes_close_to_ranking_all_words(
-    kind: type[BlackBox],
-) -> None:
-    """Witness: the best of all words at each position, each sentence scored in a plain loop.
+@pytest.mark.parametrize("kind", [BlackBox, MisleadingDraft])
+def test_black_box_searches_nearly_match_a_ranking_of_all_words(kind: type[BlackBox]) -> None:
+    """Witness: the best of all words at each position, with each sentence scored in a plain loop.
 
-    A search that learns nothing of words asks half of all sentences without a draft, and finds a
-    fifth of the drop with one that misleads.
+    A search that learns nothing about words scores half of all sentences without a draft. With a
+    misleading draft it achieves a fifth of the drop.
     """
-    drops, asked = np.zeros(2), np.zeros(2)
+    drops, n_scored = np.zeros(2), np.zeros(2)
     for seed in range(5):
-        for way, proposer in enumerate((ExactRanking(), ScreeningProposer())):
+        for index, proposer in enumerate((ExactRanking(), ScreeningProposer())):
             models = [kind(n, "estimate") for n in (2 * seed, 2 * seed + 1)]
-            search = search_for(models[0], models[1])
+            search = make_search(models[0], models[1])
             result = search.climb(proposer, seed)
             exact = [TableModel(m.seed, "exact").log_probs([result.sentence])[0] for m in models]
             np.testing.assert_allclose(result.log_probs, exact)
             assert exact[0] >= search.objective.limits[0]
-            drops[way] += result.start.log_probs[1] - result.log_probs[1]
-            asked[way] += sum(len(set(model.scored_sentences)) for model in models)
+            drops[index] += result.start.log_probs[1] - result.log_probs[1]
+            n_scored[index] += sum(len(set(model.scored_sentences)) for model in models)
     assert drops[1] > 0.8 * drops[0] > 0
-    assert asked[1] < 0.15 * asked[0]
+    assert n_scored[1] < 0.15 * n_scored[0]
 
 
-class WithoutA(TableModel):
-    """A draft that finds every sentence with the word `A` impossible."""
+class RejectsA(TableModel):
+    """A draft for which every sentence with the word `A` is impossible."""
 
     cheap_replacements = True
 
@@ -136,21 +144,21 @@ class WithoutA(TableModel):
         return super().score(sentence, stop) - 40 if "A" not in sentence.words else -np.inf
 
 
-class DraftedWithoutA(BlackBox):
+class DraftRejectsA(BlackBox):
     def draft(self, effort: int = 1) -> TableModel:
         del effort
-        return WithoutA(self.seed, "exact")
+        return RejectsA(self.seed, "exact")
 
 
-def test_a_draft_that_cannot_read_the_natural_sentence_tells_nothing_of_it() -> None:
-    """Witness: what is expected where the unreadable word stands, if nothing was asked before.
+def test_drafts_that_reject_the_natural_sentence_are_ignored() -> None:
+    """Witness: the estimates at the rejected word if no other position was visited before.
 
-    Elsewhere all sentences are impossible under the draft, and no score of it is known.
+    At other positions all sentences are impossible under the draft, so it gives no score.
     """
-    model = DraftedWithoutA(0, "estimate")
+    model = DraftRejectsA(0, "estimate")
     expected = []
     for visits in ([0], [2, 1, 0]):
-        search = search_for(model, TableModel(1, "exact"))
+        search = make_search(model, TableModel(1, "exact"))
         state = SearchState(2, np.random.default_rng(0))
         for index in visits:
             estimates = PositionEstimates(search.at(index), search.objective, state)

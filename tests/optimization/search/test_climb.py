@@ -1,3 +1,5 @@
+"""Climbs from a natural sentence, compared with the published rules in plain loops."""
+
 from __future__ import annotations
 
 from itertools import count
@@ -15,16 +17,16 @@ from contstim.optimization.search.proposers import Proposer, RegressionProposer,
 from contstim.words.sentence import Sentence, repeats
 from contstim.words.vocabulary import Vocabulary
 from tests.examples import examples
-from tests.optimization.search.toys import search_for
+from tests.optimization.search.toys import make_search
 
-RANKING = RegressionProposer()  # of words whose scores are all told exactly
+RANKING = RegressionProposer()  # ranks words by exact scores
 SMALL = {"suppress_health_check": [HealthCheck.function_scoped_fixture]}
 
 
-def by_brute_force(
+def climb_by_brute_force(
     start: Sentence, accept: NgramModel, reject: NgramModel, vocabulary: Vocabulary, seed: int
 ) -> tuple[list[Sentence], int]:
-    """The published rules written out: every word of the vocabulary, scored one by one."""
+    """Apply the published rules to every word of the vocabulary, scored one at a time."""
     rng = np.random.default_rng(seed)
     floor = accept.log_probs([start])[0]
     sentence, path, failures = start, [], 0
@@ -32,9 +34,9 @@ def by_brute_force(
         for visit, position in enumerate(rng.permutation(len(start)), cycle * len(start) + 1):
             best, lowest = None, reject.log_probs([sentence])[0]
             for word in vocabulary.initial if position == 0 else vocabulary.inner:
-                others = sentence.words[:position] + sentence.words[position + 1 :]
+                other_words = sentence.words[:position] + sentence.words[position + 1 :]
                 lowered = word.lower()
-                if lowered in map(str.lower, others) and lowered not in vocabulary.repeatable:
+                if lowered in map(str.lower, other_words) and lowered not in vocabulary.repeatable:
                     continue
                 changed = sentence.replace(int(position), word)
                 if accept.log_probs([changed])[0] < floor:
@@ -51,7 +53,7 @@ def by_brute_force(
     raise AssertionError
 
 
-def climbed(
+def run_climb(
     start: Sentence,
     accept: NgramModel,
     reject: NgramModel,
@@ -60,7 +62,7 @@ def climbed(
     proposer: Proposer = RANKING,
     **options: Any,
 ) -> Climb:
-    return search_for(accept, reject, start, vocabulary).climb(proposer, seed, **options)
+    return make_search(accept, reject, start, vocabulary).climb(proposer, seed, **options)
 
 
 @pytest.mark.parametrize("proposer", [RANKING, ScreeningProposer()], ids=type)
@@ -76,26 +78,26 @@ def test_every_step_equals_brute_force(
 ) -> None:
     """Witness: the published rules in plain loops, each candidate sentence scored by KenLM."""
     start = data.draw(st.sampled_from(english))
-    some = data.draw(st.lists(st.sampled_from(english), min_size=1, max_size=6))
-    vocabulary = Vocabulary.from_sentences([start, *some])
-    path, visits = by_brute_force(start, trigram, bigram, vocabulary, seed)
-    found = climbed(start, trigram, bigram, vocabulary, seed, proposer)
-    assert [step.sentence for step in found.steps] == path
-    assert found.visits == visits
-    assert found.end == (SETTLED if path else UNCHANGED)
+    other_sentences = data.draw(st.lists(st.sampled_from(english), min_size=1, max_size=6))
+    vocabulary = Vocabulary.from_sentences([start, *other_sentences])
+    path, visits = climb_by_brute_force(start, trigram, bigram, vocabulary, seed)
+    result = run_climb(start, trigram, bigram, vocabulary, seed, proposer)
+    assert [step.sentence for step in result.steps] == path
+    assert result.visits == visits
+    assert result.end == (SETTLED if path else UNCHANGED)
 
 
-def test_rounds_from_perturbed_sentences_only_ever_improve_the_result(
+def test_perturbed_rounds_never_worsen_the_result(
     bigram: NgramModel, trigram: NgramModel, english: list[Sentence]
 ) -> None:
-    """Property on scores computed afresh; a round's steps start below no better sentence."""
+    """Property of newly computed scores; no step of a round is better than the result."""
     vocabulary = Vocabulary.from_sentences(english, min_count=3)
     naturals = [s for s in english if len(s) == 8 and not vocabulary.missing_words(s)]
     naturals = [s for s in naturals if not repeats(s.words, vocabulary.repeatable)]
-    improved = 0
+    n_improved = 0
     for seed, start in enumerate(naturals[:8]):
-        plain = climbed(start, trigram, bigram, vocabulary, seed)
-        found = climbed(
+        plain = run_climb(start, trigram, bigram, vocabulary, seed)
+        perturbed = run_climb(
             start,
             trigram,
             bigram,
@@ -103,12 +105,12 @@ def test_rounds_from_perturbed_sentences_only_ever_improve_the_result(
             seed,
             perturbation=Perturbation(),
         )
-        first = [step.sentence for step in found.steps if step.round == 0]
-        assert first == [step.sentence for step in plain.steps]
-        scores = bigram.log_probs([plain.sentence, found.sentence])
+        first_round = [step.sentence for step in perturbed.steps if step.round == 0]
+        assert first_round == [step.sentence for step in plain.steps]
+        scores = bigram.log_probs([plain.sentence, perturbed.sentence])
         assert scores[1] <= scores[0]
-        assert trigram.log_probs([found.sentence])[0] >= trigram.log_probs([start])[0]
-        assert all(scores[1] <= step.loss for step in found.steps)
-        improved += scores[1] < scores[0]
-        assert found.end in {EXHAUSTED, UNCHANGED}
-    assert improved
+        assert trigram.log_probs([perturbed.sentence])[0] >= trigram.log_probs([start])[0]
+        assert all(scores[1] <= step.loss for step in perturbed.steps)
+        n_improved += scores[1] < scores[0]
+        assert perturbed.end in {EXHAUSTED, UNCHANGED}
+    assert n_improved

@@ -1,4 +1,4 @@
-"""Each constraint by hand, and all together on what a search finds."""
+"""Each constraint by hand, and all constraints on the results of searches."""
 
 from __future__ import annotations
 
@@ -57,14 +57,16 @@ ANIMALS = Vocabulary(("The", "Two"), ("cat", "dog", "horse", "in", "sees", "a", 
         (max_changes(1), "The ox sees a horse", 4, "cat"),
     ],
 )
-def test_which_words_may_stand_there(
+def test_constraints_allow_the_expected_words(
     constraint: Constraint, text: str, position: int, expected: str
 ) -> None:
-    """Witness: by hand; `Cat` and `cat` are one word, and the word that stands there is none."""
+    """Witness: by hand; `Cat` and `cat` are one word, and a word does not replace itself."""
     candidates = Candidates(ANIMALS, DOG, (constraint,))
     allowed = candidates.allowed(Sentence.parse(text), position)
-    kept = [word for word, yes in zip(ANIMALS.at(position), allowed, strict=True) if yes]
-    assert sorted(kept) == sorted(expected.split())
+    words = [
+        word for word, is_allowed in zip(ANIMALS.at(position), allowed, strict=True) if is_allowed
+    ]
+    assert sorted(words) == sorted(expected.split())
 
 
 @pytest.mark.parametrize(
@@ -83,16 +85,16 @@ def test_which_words_may_stand_there(
         (max_changes(1), "The owl sees a cat", "outside the vocabulary: owl"),
     ],
 )
-def test_what_is_wrong_with_a_finished_sentence(
+def test_violations_in_a_finished_sentence_are_named(
     constraint: Constraint, text: str, fault: str
 ) -> None:
     """Witness: by hand."""
-    found = Candidates(ANIMALS, DOG, (constraint,)).broken(Sentence.parse(text))
-    assert (fault in found[0]) if fault else not found
+    violations = Candidates(ANIMALS, DOG, (constraint,)).broken(Sentence.parse(text))
+    assert (fault in violations[0]) if fault else not violations
 
 
 @pytest.mark.parametrize(
-    ("constraints", "kept", "most", "letters"),
+    ("constraints", "fixed_positions", "limit", "letters"),
     [
         ((fixed({0, 2}),), {0, 2}, 4, None),
         ((max_changes(2),), set(), 2, None),
@@ -101,21 +103,24 @@ def test_what_is_wrong_with_a_finished_sentence(
         ((max_changes(1), without_words("e")), set(), 1, set("abcdfghijklmnopqrstuvwxyz")),
     ],
 )
-def test_whatever_is_found_keeps_every_constraint(
-    constraints: tuple[Constraint, ...], kept: set[int], most: int, letters: set[str] | None
+def test_search_results_satisfy_every_constraint(
+    constraints: tuple[Constraint, ...],
+    fixed_positions: set[int],
+    limit: int,
+    letters: set[str] | None,
 ) -> None:
-    """Property, judged by the text of the result."""
-    changed = 0
+    """Property of the text of the result."""
+    n_changed = 0
     for seed in range(5):
         pair = TableModel(seed), TableModel(seed + 50)
-        found = synthesize(*pair, NATURAL, WORDS, constraints=constraints).synthetic
-        pairs = enumerate(zip(NATURAL.words, found.words, strict=True))
-        new = {index: word.lower() for index, (old, word) in pairs if word != old}
-        assert not kept & new.keys()
-        assert len(new) <= most
-        assert letters is None or {*new.values()} <= letters
-        changed += found != NATURAL
-    assert changed
+        synthetic = synthesize(*pair, NATURAL, WORDS, constraints=constraints).synthetic
+        pairs = enumerate(zip(NATURAL.words, synthetic.words, strict=True))
+        new_words = {index: word.lower() for index, (old, word) in pairs if word != old}
+        assert not fixed_positions & new_words.keys()
+        assert len(new_words) <= limit
+        assert letters is None or {*new_words.values()} <= letters
+        n_changed += synthetic != NATURAL
+    assert n_changed
 
 
 def test_a_position_without_admissible_words_is_named() -> None:
@@ -123,37 +128,37 @@ def test_a_position_without_admissible_words_is_named() -> None:
     short = Vocabulary(("A",), WORDS.inner)
     with pytest.raises(VocabularyError, match=r"'A', word 1 of 'A b c d\.'"):
         synthesize(*pair, NATURAL, short)
-    found = synthesize(*pair, NATURAL, short, constraints=[fixed({0})])
-    assert found.synthetic.words[0] == "A"
+    synthesis = synthesize(*pair, NATURAL, short, constraints=[fixed({0})])
+    assert synthesis.synthetic.words[0] == "A"
     with pytest.raises(VocabularyError, match="All positions"):
         synthesize(*pair, NATURAL, WORDS, constraints=[fixed(range(4))])
 
 
-def test_words_that_the_natural_sentence_repeats_may_stay() -> None:
+def test_repeated_words_of_the_natural_sentence_are_allowed() -> None:
     natural = Sentence(("A", "b", "c", "b"))
     for seed in range(5):
-        found = synthesize(TableModel(seed), TableModel(seed + 50), natural, WORDS).synthetic
-        words = [w.lower() for w in found.words if w.lower() != "a"]
-        assert len(set(words)) == len(words) or found.words[1] == found.words[3] == "b"
+        synthetic = synthesize(TableModel(seed), TableModel(seed + 50), natural, WORDS).synthetic
+        words = [w.lower() for w in synthetic.words if w.lower() != "a"]
+        assert len(set(words)) == len(words) or synthetic.words[1] == synthetic.words[3] == "b"
 
 
-def test_possible_words_are_asked_about_as_all_are() -> None:
-    """Witness: the same question about the whole vocabulary."""
+def test_possible_words_are_checked_like_the_whole_vocabulary() -> None:
+    """Witness: the same check of the whole vocabulary."""
     rules = (no_repeats(), without_words({"ox"}), same_length(1), only_words({"cat", "horse"}))
     candidates = Candidates(ANIMALS, DOG, rules)
-    now = DOG.replace(1, "cat")
-    for sentence, index in ((DOG, 1), (DOG, 4), (now, 2), (now, 4)):
-        asked = dict(
+    changed = DOG.replace(1, "cat")
+    for sentence, index in ((DOG, 1), (DOG, 4), (changed, 2), (changed, 4)):
+        allowed_by_word = dict(
             zip(candidates.possible[index], candidates.allowed_now(sentence, index), strict=True)
         )
         allowed = candidates.allowed(sentence, index)
-        assert [asked.get(word, False) for word in ANIMALS.inner] == allowed.tolist()
-    assert candidates.possible[4] == ("horse", "Cat")  # not the word that stands there
+        assert [allowed_by_word.get(word, False) for word in ANIMALS.inner] == allowed.tolist()
+    assert candidates.possible[4] == ("horse", "Cat")  # not the current word
 
 
 @given(st.data())
-def test_lasting_constraints_ask_nothing_of_the_sentence_as_it_stands(data: st.DataObject) -> None:
-    """Property, of all constraints that a study may have: the mask of the natural sentence."""
+def test_lasting_constraints_ignore_the_current_sentence(data: st.DataObject) -> None:
+    """Property of all constraints of a study: their mask is that of the natural sentence."""
     natural = Sentence.parse("Ann often sees an old dog")
     vocabulary = Vocabulary(
         ("Ann", "The", "the"), ("often", "sees", "sleeps", "an", "a", "old", "new", "dog", "The")
@@ -168,22 +173,24 @@ def test_lasting_constraints_ask_nothing_of_the_sentence_as_it_stands(data: st.D
         *("fixed", "only_words", "without_words", "same_tags", "capitals")
     }
     index = data.draw(st.integers(0, len(natural) - 1))
-    now = Sentence(tuple(data.draw(st.sampled_from(vocabulary.inner)) for _ in natural.words))
+    current = Sentence(tuple(data.draw(st.sampled_from(vocabulary.inner)) for _ in natural.words))
     words = vocabulary.at(index)
     for rule in (rule for rule in rules if rule.lasting):
-        mask, mask_now = (rule.allowed(natural, each, index, words) for each in (natural, now))
-        np.testing.assert_array_equal(mask, mask_now)
+        mask, current_mask = (
+            rule.allowed(natural, sentence, index, words) for sentence in (natural, current)
+        )
+        np.testing.assert_array_equal(mask, current_mask)
 
 
-def test_words_with_capitals_stand_where_capitals_may() -> None:
-    """`The` and `the` both stand inside sentences of a text with headings; a name stands alone."""
+def test_capitalized_words_are_allowed_by_position() -> None:
+    """In a text with headings, `The` and `the` both occur inside sentences; a name has one form."""
     words = Vocabulary(("The", "the", "Ann"), ("the", "The", "THE", "Ann", "iPhone", "I"))
     rule = capitals(words)
     assert rule is not None
     natural = Sentence(("Ann", "saw", "The", "the"))
     inside = rule.allowed(natural, natural, 1, words.inner)
     assert inside.tolist() == [True, False, False, True, True, True]
-    # The natural sentence's own word may always come back
+    # The natural sentence's word is always allowed
     assert rule.allowed(natural, natural, 2, words.inner).tolist()[1]
     assert rule.allowed(natural, natural, 0, words.initial).tolist() == [True, False, True]
     natural = Sentence(("Ann", "the"))
@@ -193,28 +200,29 @@ def test_words_with_capitals_stand_where_capitals_may() -> None:
     assert "'the' as word 1" in candidates.broken(natural.replace(0, "the"))[0]
 
 
-def tags_of(text: str) -> TagTable:
-    """A table of words with their tags, once each."""
-    pairs = [each.split("/") for each in text.split()]
+def make_tag_table(text: str) -> TagTable:
+    """Return a table of words and tags, each with a count of 1."""
+    pairs = [entry.split("/") for entry in text.split()]
     return TagTable("small", tuple(TaggedWord(word, tag, 1) for word, tag in pairs))
 
 
-def allowed_at(constraint: Constraint, words: Vocabulary, text: str, position: int) -> set[str]:
-    """The words that may stand at a position of a sentence."""
+def find_allowed_words(
+    constraint: Constraint, words: Vocabulary, text: str, position: int
+) -> set[str]:
     sentence = Sentence.parse(text)
-    kept = Candidates(words, sentence, (constraint,)).allowed(sentence, position)
-    return {word for word, yes in zip(words.at(position), kept, strict=True) if yes}
+    mask = Candidates(words, sentence, (constraint,)).allowed(sentence, position)
+    return {word for word, is_allowed in zip(words.at(position), mask, strict=True) if is_allowed}
 
 
 def test_new_words_keep_the_part_of_speech() -> None:
-    """Witness: by hand; `quickly` is not listed, nothing else is an article, `less` is seldom N."""
+    """Witness: by hand; `quickly` is not listed, `a` is the only article, `less` is rarely N."""
     words = Vocabulary(("The", "She"), tuple("dog sees cats a red runs half less quickly".split()))
-    table = tags_of(
+    table = make_tag_table(
         "the/D dog/N cats/N sees/V runs/V runs/N a/D red/A half/N half/V less/N less/V less/V"
     )
     text = "The dog sees a cats quickly"
     constraint = same_tags(Sentence.parse(text), table)
-    allowed = [allowed_at(constraint, words, text, position) for position in range(6)]
+    allowed = [find_allowed_words(constraint, words, text, position) for position in range(6)]
     assert allowed == [
         set(),
         {"cats", "runs", "half"},
@@ -226,31 +234,31 @@ def test_new_words_keep_the_part_of_speech() -> None:
     assert Candidates(words, Sentence.parse(text), (constraint,)).blocked == [0, 3, 5]
 
 
-def test_new_words_are_of_the_main_kind_of_the_word() -> None:
-    """Witness: by hand; `ate` takes something or nothing, and `gave` something and somebody."""
+def test_new_words_have_the_main_kind_of_the_old_word() -> None:
+    """Witness: by hand; `ate` is (in)transitive, `gave` has two objects, `slept` has none."""
     kinds = {"man": "person", "boy": "person", "day": "time", "house": "", "tree": ""}
     verbs = {"ate": "something nothing", "gave": "something somebody", "slept": "nothing"}
     rows = [(word, "N", kind) for word, kind in kinds.items()]
     rows += [(word, "V", kind) for word, kind in verbs.items()]
     table = TagTable("small", tuple(TaggedWord(w, t, 1, kinds=k) for w, t, k in rows))
     words = Vocabulary((), (*kinds, *verbs))
-    for word, others in (
+    for word, expected in (
         *(("man", {"boy"}), ("day", set()), ("house", {"tree"})),
         *(("ate", {"gave"}), ("gave", {"ate"}), ("slept", {"ate"})),
     ):
         constraint = same_tags(Sentence.parse(f"x {word}"), table)
-        assert allowed_at(constraint, words, f"x {word}", 1) == others, word
+        assert find_allowed_words(constraint, words, f"x {word}", 1) == expected, word
 
 
-def test_articles_stand_before_the_right_sound() -> None:
+def test_articles_match_the_following_sound() -> None:
     """Witness: by hand."""
     words = Vocabulary(("A", "An"), ("a", "an", "the", "hour", "egg", "dog", "user", "has"))
     constraint, text = articles(indefinite_article), "A dog has an egg"
-    assert allowed_at(constraint, words, text, 1) == {"the", "user", "has"}
-    assert allowed_at(constraint, words, text, 4) == {"a", "an", "hour"}
-    assert allowed_at(constraint, words, text, 0) == set()
-    others = {"an", "hour", "egg", "dog", "user", "has"}
-    assert allowed_at(constraint, words, "A dog has the egg", 3) == others
+    assert find_allowed_words(constraint, words, text, 1) == {"the", "user", "has"}
+    assert find_allowed_words(constraint, words, text, 4) == {"a", "an", "hour"}
+    assert find_allowed_words(constraint, words, text, 0) == set()
+    expected = {"an", "hour", "egg", "dog", "user", "has"}
+    assert find_allowed_words(constraint, words, "A dog has the egg", 3) == expected
 
 
 def test_tags_of_another_language_are_refused(tmp_path: Path) -> None:
@@ -263,8 +271,8 @@ def test_tags_of_another_language_are_refused(tmp_path: Path) -> None:
     settings = SearchSettings(tags=str(table), same_frequency=9.0)
     settings.check_words(words)
     key = SearchQuestion(tags=str(table)).key
-    chosen = settings.constraints(natural, every_fix=False)
-    assert Candidates(words, natural, chosen).blocked == [0, 2]
+    constraints = settings.constraints(natural, every_fix=False)
+    assert Candidates(words, natural, constraints).blocked == [0, 2]
     names = [c.name for c in SearchSettings().constraints(DOG, every_fix=True)]
     assert names == ["same_length", "same_frequency", "same_tags", "articles"]
     table.write_text("word,tag,count\nder,D,2\n", encoding="utf-8")
@@ -283,12 +291,12 @@ def test_same_frequency_keeps_the_mean_of_all_words(data: st.DataObject) -> None
     )
     allowed = same_frequency(frequencies, margin).allowed(natural, sentence, 1, words.inner)
     mean = frequencies.mean_zipf(natural)
-    for word, may in zip(words.inner, allowed, strict=True):
-        off = abs(frequencies.mean_zipf(sentence.replace(1, word)) - mean)
-        assert may == (off <= margin) or abs(off - margin) < 1e-6
+    for word, is_allowed in zip(words.inner, allowed, strict=True):
+        difference = abs(frequencies.mean_zipf(sentence.replace(1, word)) - mean)
+        assert is_allowed == (difference <= margin) or abs(difference - margin) < 1e-6
 
 
-def test_limits_of_a_study_fix_what_a_sentence_has() -> None:
+def test_fixed_words_apply_where_a_sentence_has_them() -> None:
     """Witness: the positions, counted by hand."""
     natural = Sentence.parse("The 2 men saw 2 dogs")
     for fix, positions in (("2", {1, 4}), ("3", {3}), ("DOGS", {5}), ("cats", set()), ("6", set())):

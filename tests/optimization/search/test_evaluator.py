@@ -1,4 +1,4 @@
-"""What a search counts: every pass once, and none that depends on what its models did before."""
+"""Costs of a search: it counts each pass once, and earlier calls of its models change nothing."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ SHORT = Sentence.parse("The teacher reads.")
 ENGLISH = Vocabulary.from_sentences([Sentence.parse(text) for text in TEXTS[:3]])
 
 
-class Passing(TableModel):
-    """Notes for itself how many sentences pass through it."""
+class CountingModel(TableModel):
+    """Counts the sentences that pass through it."""
 
-    passed = 0
+    n_passed = 0
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        self.passed += len(sentences)
+        self.n_passed += len(sentences)
         return super().log_probs(sentences)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        self.passed += self.says != "exact"
+        self.n_passed += self.says != "exact"
         return super().replacements(sentence, position, words)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("says", ["exact", "estimate", "bound"])
 def test_every_pass_is_counted_once(recipe: str, says: str) -> None:
-    """Witness: what the models noted themselves."""
-    accept, reject = Passing(0, says), Passing(1, says)
+    """Witness: the counts of the models."""
+    accept, reject = CountingModel(0, says), CountingModel(1, says)
     synthesis = synthesize(accept, reject, NATURAL, WORDS, recipe=RECIPES[recipe])
-    counted = {name: cost.rows for name, cost in synthesis.costs.items()}
-    assert counted == {model.name: model.passed for model in (accept, reject)}
+    rows_by_model = {name: cost.rows for name, cost in synthesis.costs.items()}
+    assert rows_by_model == {model.name: model.n_passed for model in (accept, reject)}
 
 
 @pytest.fixture(scope="module")
@@ -67,19 +67,19 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LanguageMode
         (("trigram", "gpt2"), "default"),
     ],
 )
-def test_a_search_does_not_depend_on_what_its_models_scored_before(
+def test_earlier_scores_do_not_change_a_search(
     networks: dict[str, LanguageModel], trigram: NgramModel, pair: tuple[str, str], recipe: str
 ) -> None:
-    """Witness: the same search again, after the models have read something else."""
+    """Witness: the same search after the models have scored other sentences."""
     accept, reject = (({**networks, "trigram": trigram})[name] for name in pair)
-    other = Sentence.parse("They saw a difficult home.")
+    other_sentence = Sentence.parse("They saw a difficult home.")
     for model in (accept, reject):
-        model.replacements(other, 2, ("small", "a"))
+        model.replacements(other_sentence, 2, ("small", "a"))
     first = synthesize(accept, reject, SHORT, ENGLISH, recipe=RECIPES[recipe], restarts=SINGLE)
     for model, position in product((accept, reject), range(len(SHORT))):
         model.replacements(SHORT, position, SHORT.words[position : position + 1])
-    again = synthesize(accept, reject, SHORT, ENGLISH, recipe=RECIPES[recipe], restarts=SINGLE)
-    assert again.costs == first.costs
-    assert [step.cost for step in again.climb.steps] == [step.cost for step in first.climb.steps]
-    assert again.synthetic == first.synthetic
-    assert len(again.evaluations) == len(first.evaluations)
+    second = synthesize(accept, reject, SHORT, ENGLISH, recipe=RECIPES[recipe], restarts=SINGLE)
+    assert second.costs == first.costs
+    assert [step.cost for step in second.climb.steps] == [step.cost for step in first.climb.steps]
+    assert second.synthetic == first.synthetic
+    assert len(second.evaluations) == len(first.evaluations)

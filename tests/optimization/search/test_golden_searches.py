@@ -1,8 +1,8 @@
-"""Guards the moves of searches: recorded, never to change unless a change is meant to move them.
+"""Searches equal their records, which protects refactorings.
 
-`golden_searches.json` holds what searches did, step by step, when a change was last meant to move
-them: the words taken, how many candidates were scored, the sequences and tokens that passed through
-each network, and the scores in the end. `golden.py` says how to record anew.
+`golden_searches.json` contains the steps of each search: the words taken, the number of scored
+candidates, the sequences and tokens passed through each network, and the final scores. Only changes
+that are meant to change searches may update it; `golden.py` says how.
 """
 
 from __future__ import annotations
@@ -14,14 +14,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tests.optimization.search.golden import RECORD, facts, models, searches, toy_searches
+from tests.optimization.search.golden import (
+    RECORD,
+    build_models,
+    network_searches,
+    summarize,
+    toy_searches,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from contstim.optimization.search.synthesize import Synthesis
 
-Recorded = dict[str, dict[str, Any]]
+SearchRecords = dict[str, dict[str, Any]]
 
 QUICK = {
     "trigram/bigram/default",
@@ -33,42 +39,46 @@ QUICK = {
 
 
 @pytest.fixture(scope="module")
-def recorded() -> Recorded:
-    read: Recorded = json.loads(RECORD.read_text(encoding="utf-8"))
-    return read
+def records() -> SearchRecords:
+    loaded: SearchRecords = json.loads(RECORD.read_text(encoding="utf-8"))
+    return loaded
 
 
-def differences(
-    runs: Iterable[tuple[str, Callable[[], Synthesis]]], recorded: Recorded, rounding: float
+def list_differences(
+    runs: Iterable[tuple[str, Callable[[], Synthesis]]], records: SearchRecords, rounding: float
 ) -> list[str]:
-    """The searches that did something else than was recorded, and what."""
-    found = []
+    """Describe all differences between searches and their records."""
+    messages = []
     for name, run in runs:
-        now, then = facts(run()), recorded[name].copy()
-        if np.allclose(now["log_probs"], then["log_probs"], rtol=0, atol=rounding):
-            now["log_probs"] = then["log_probs"]
-        found += [f"{name}: {k} {now[k]} != {then[k]}" for k in then if now[k] != then[k]]
-    return found
+        current, expected = summarize(run()), records[name].copy()
+        if np.allclose(current["log_probs"], expected["log_probs"], rtol=0, atol=rounding):
+            current["log_probs"] = expected["log_probs"]
+        messages += [
+            f"{name}: {k} {current[k]} != {expected[k]}"
+            for k in expected
+            if current[k] != expected[k]
+        ]
+    return messages
 
 
-def test_searches_over_made_up_models_with_one_seed_are_as_recorded(recorded: Recorded) -> None:
-    assert differences(islice(toy_searches(), 0, None, 4), recorded, 1e-9) == []
+def test_toy_searches_with_one_seed_equal_their_records(records: SearchRecords) -> None:
+    assert list_differences(islice(toy_searches(), 0, None, 4), records, 1e-9) == []
 
 
-def test_quick_searches_over_small_networks_are_as_recorded(
-    recorded: Recorded, tmp_path_factory: pytest.TempPathFactory
+def test_fast_network_searches_equal_their_records(
+    records: SearchRecords, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """A network of each family against an n-gram model, where a search takes part of a second."""
-    loaded = models(tmp_path_factory.mktemp("golden"))
-    quick = [(name, run) for name, run in searches(loaded) if name in QUICK]
+    """One network of each family and an n-gram model; each search takes less than a second."""
+    models_by_name = build_models(tmp_path_factory.mktemp("golden"))
+    quick = [(name, run) for name, run in network_searches(models_by_name) if name in QUICK]
     assert len(quick) == len(QUICK)
-    assert differences(quick, recorded, 1e-3) == []
+    assert list_differences(quick, records, 1e-3) == []
 
 
 @pytest.mark.slow
-def test_all_searches_are_as_recorded(
-    recorded: Recorded, tmp_path_factory: pytest.TempPathFactory
+def test_all_searches_equal_their_records(
+    records: SearchRecords, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    loaded = models(tmp_path_factory.mktemp("golden"))
-    assert differences(toy_searches(), recorded, 1e-9) == []
-    assert differences(searches(loaded), recorded, 1e-3) == []
+    models_by_name = build_models(tmp_path_factory.mktemp("golden"))
+    assert list_differences(toy_searches(), records, 1e-9) == []
+    assert list_differences(network_searches(models_by_name), records, 1e-3) == []

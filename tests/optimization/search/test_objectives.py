@@ -1,4 +1,4 @@
-"""Losses and constraints by hand, and that pruning never loses a sentence that would have done."""
+"""Losses and constraints by hand, and pruning, which never loses a successful sentence."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hypothesis.extra.numpy import arrays
 
 from contstim.optimization.search.evaluator import Evaluator
 from contstim.optimization.search.objectives import Objective, PairObjective
-from tests.optimization.search.toys import TableModel, accept_reject
+from tests.optimization.search.toys import TableModel, published_objective
 
 A, B, C = TableModel(1), TableModel(2), TableModel(3)
 OBJECTIVES: dict[str, Objective] = {
-    "published": accept_reject(A, B, -20.0),
+    "published": published_objective(A, B, -20.0),
     "two accept": Objective(Evaluator((A, B, C)), (True, True, False), (-20.0, -25.0, -30.0)),
     "two reject": Objective(Evaluator((A, B, C)), (True, False, False), (-20.0, -25.0, -30.0)),
     "against another": PairObjective(Evaluator((A, B)), (True, False), (-25.0, -15.0)),
@@ -52,20 +52,20 @@ def test_losses_and_constraints(
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 @given(truth=SCORES, slack=SCORES, hidden=arrays(np.bool_, (3, 12)), loss=st.floats(-60, 40))
-def test_what_may_still_succeed_is_never_ruled_out(
+def test_pruning_keeps_all_successful_sentences(
     name: str,
     truth: np.ndarray[tuple[int, int], np.dtype[np.float64]],
     slack: np.ndarray[tuple[int, int], np.dtype[np.float64]],
     hidden: np.ndarray[tuple[int, int], np.dtype[np.bool_]],
     loss: float,
 ) -> None:
-    """Property: whatever is hidden, a sentence that in truth succeeds stays promising."""
+    """Property: whichever scores are hidden, a successful sentence stays promising."""
     objective = OBJECTIVES[name]
     n_models = len(objective.evaluator.models)
     truth, slack, hidden = truth[:n_models], slack[:n_models], hidden[:n_models]
     succeeds = objective.feasible(truth) & (objective.loss(truth) < loss)
-    known = np.where(hidden, np.nan, truth)
-    promising = objective.promising(known, truth - slack, loss)
+    scores = np.where(hidden, np.nan, truth)
+    promising = objective.promising(scores, truth - slack, loss)
     assert (promising | ~succeeds).all()
     certain = objective.promising(truth, truth, loss)
     np.testing.assert_array_equal(certain, succeeds)
@@ -73,7 +73,7 @@ def test_what_may_still_succeed_is_never_ruled_out(
 
 def test_impossible_sentences_have_no_difference() -> None:
     objective = OBJECTIVES["against another"]
-    both = np.array([[-np.inf], [-np.inf]])
-    assert objective.loss(both)[0] == np.inf
-    assert not objective.feasible(both)[0]
-    assert objective.slack(both)[0] == -np.inf
+    log_probs = np.array([[-np.inf], [-np.inf]])
+    assert objective.loss(log_probs)[0] == np.inf
+    assert not objective.feasible(log_probs)[0]
+    assert objective.slack(log_probs)[0] == -np.inf

@@ -1,4 +1,4 @@
-"""Searches between scorers of different units, against plain computation."""
+"""Searches between scorers with different units."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -47,14 +47,14 @@ def natural(unseen: list[Sentence], words: Vocabulary) -> Sentence:
     return next(s for s in unseen if not words.missing_words(s) and not repeats(s.words))
 
 
-def sds_of(*models: Scorer) -> dict[str, float]:
+def natural_sds(*models: Scorer) -> dict[str, float]:
     return {model.name: natural_sd(model, REFERENCE) for model in models}
 
 
-def check(result: Synthesis, accept: Scorer, reject: Scorer, enough: float) -> None:
-    """Score the result from scratch, in its own units."""
+def check_synthesis(result: Synthesis, accept: Scorer, reject: Scorer, enough: float) -> None:
+    """Score the result again, in its own units."""
     pair = [result.natural, result.synthetic]
-    sds = sds_of(accept, reject)
+    sds = natural_sds(accept, reject)
     assert np.diff(accept.scores(pair))[0] >= -1e-4
     assert -np.diff(reject.scores(pair))[0] >= enough * sds[reject.name] - 1e-4
     expected = [[model.scores([s])[0] for model in (accept, reject)] for s in pair]
@@ -63,8 +63,8 @@ def check(result: Synthesis, accept: Scorer, reject: Scorer, enough: float) -> N
     assert result.units == (accept.convention.unit, reject.convention.unit)
 
 
-def test_the_standard_deviation_is_that_within_lengths(slor: Scorer) -> None:
-    """Outside witness: residuals of the means of each length."""
+def test_standard_deviations_are_computed_within_lengths(slor: Scorer) -> None:
+    """Witness: residuals from the mean of each length."""
     lengths = np.array(list(map(len, dict.fromkeys(REFERENCE))))
     scores = slor.scores([*dict.fromkeys(REFERENCE)])
     means = {n: scores[lengths == n].mean() for n in set(lengths.tolist())}
@@ -76,28 +76,28 @@ def test_the_standard_deviation_is_that_within_lengths(slor: Scorer) -> None:
 
 
 @pytest.mark.parametrize("rejects_slor", [True, False])
-def test_the_result_is_that_of_an_exhaustive_search(
+def test_results_equal_those_of_an_exhaustive_search(
     slor: Scorer, trigram: NgramModel, words: Vocabulary, natural: Sentence, rejects_slor: bool
 ) -> None:
     accept, reject = (trigram, slor) if rejects_slor else (slor, trigram)
-    sds, enough = sds_of(accept, reject), 0.2
-    sought, goal = (accept, reject, natural, words), FewChanges(enough, max_changes=2)
-    result = synthesize(*sought, sds=sds, few_changes=goal)
-    feasible = [feasible_sentences(*sought, n, enough * sds[reject.name]) for n in (1, 2)]
+    sds, enough = natural_sds(accept, reject), 0.2
+    problem, goal = (accept, reject, natural, words), FewChanges(enough, max_changes=2)
+    result = synthesize(*problem, sds=sds, few_changes=goal)
+    feasible = [feasible_sentences(*problem, n, enough * sds[reject.name]) for n in (1, 2)]
     n_new = 1 if feasible[0] else 2
     assert feasible[n_new - 1]
-    check(result, accept, reject, enough)
+    check_synthesis(result, accept, reject, enough)
     assert len(changed_positions(natural, result.synthetic)) == n_new
     best = accept.scores(feasible[n_new - 1]).max()
     assert result.log_probs[0] == pytest.approx(best, abs=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("name_1", "name_2"),
     [("gpt2+slor", "gpt2"), ("bert@pll-original", "bert@chain"), ("classifier", "gpt2")],
 )
-def test_networks_and_their_transforms_are_opponents(
-    one: str, other: str, tiny_checkpoint: tiny.Folder, trained: Path, tmp_path: Path
+def test_networks_and_their_transforms_can_be_opponents(
+    name_1: str, name_2: str, tiny_checkpoint: tiny.Folder, trained: Path, tmp_path: Path
 ) -> None:
     def load(name: str) -> Scorer:
         if name == "classifier":
@@ -107,9 +107,9 @@ def test_networks_and_their_transforms_are_opponents(
         text = tiny.specification(tiny_checkpoint, model)
         return load_scorer(f"{text}+slor:{trained}/1gram.arpa" if transform else text, device="cpu")
 
-    models = load(one), load(other)
+    models = load(name_1), load(name_2)
     in_nats = all(model.convention.is_log_probability for model in models)
-    sds = None if in_nats else sds_of(*models)
+    sds = None if in_nats else natural_sds(*models)
     words = Vocabulary.from_sentences(REFERENCE[:12], min_count=1)
     natural = min((s for s in REFERENCE[:12] if len(s) > 3 and not repeats(s.words)), key=len)
     enough = 0.05
@@ -120,7 +120,7 @@ def test_networks_and_their_transforms_are_opponents(
         if not result.changed:
             continue
         if sds:
-            check(result, accept, reject, enough)
+            check_synthesis(result, accept, reject, enough)
         drop = np.diff(reject.scores([result.synthetic, natural]))[0]
         assert drop / (sds[reject.name] if sds else 1) >= enough - 1e-4
     assert triplet.in_nats == in_nats
@@ -129,7 +129,7 @@ def test_networks_and_their_transforms_are_opponents(
 def test_triplets_keep_their_units_in_tables_and_selections(
     slor: Scorer, trigram: NgramModel, words: Vocabulary, natural: Sentence, tmp_path: Path
 ) -> None:
-    sds = sds_of(slor, trigram)
+    sds = natural_sds(slor, trigram)
     goal = FewChanges(0.2)
     triplet, *_ = synthesize_triplet(slor, trigram, natural, words, sds=sds, few_changes=goal)
     columns = triplet_columns([triplet])
@@ -145,36 +145,40 @@ def test_triplets_keep_their_units_in_tables_and_selections(
     assert select_triplets([triplet], question).triplets == (triplet,)
 
 
-def test_drops_of_two_units_have_their_own_limits() -> None:
-    n, one, two = map(Sentence.parse, ("The dog ran.", "The cat ran.", "The dog sat."))
-    nats = Triplet("t1", "a", "b", n, one, two, -1.0, -1.0, -7.0, -1.0, -1.0, -7.0, 12.0)
-    n, one, two = map(Sentence.parse, ("We eat fish.", "We eat bread.", "You eat fish."))
-    sds = Triplet("t2", "a", "c", n, one, two, -1.0, -1.0, -1.6, -1.0, -1.0, -1.6, 1.2)
-    sds = replace(sds, sd_1=1.0, sd_2=1.0, unit_1="nats", unit_2="nats per word")
-    few = replace(nats, triplet_id="t3", log_prob_synthetic_1_model_1=-3.0, controversiality=8.0)
+def test_limits_of_drops_depend_on_their_unit() -> None:
+    n, s1, s2 = map(Sentence.parse, ("The dog ran.", "The cat ran.", "The dog sat."))
+    in_nats = Triplet("t1", "a", "b", n, s1, s2, -1.0, -1.0, -7.0, -1.0, -1.0, -7.0, 12.0)
+    n, s1, s2 = map(Sentence.parse, ("We eat fish.", "We eat bread.", "You eat fish."))
+    in_sds = Triplet("t2", "a", "c", n, s1, s2, -1.0, -1.0, -1.6, -1.0, -1.0, -1.6, 1.2)
+    in_sds = replace(in_sds, sd_1=1.0, sd_2=1.0, unit_1="nats", unit_2="nats per word")
+    small_drop = replace(
+        in_nats, triplet_id="t3", log_prob_synthetic_1_model_1=-3.0, controversiality=8.0
+    )
     question = TripletQuestion(per_pair=1, quantiles=0)
-    chosen = select_triplets([nats, sds], question).triplets
-    assert [triplet.triplet_id for triplet in chosen] == ["t1", "t2"]
+    selected = select_triplets([in_nats, in_sds], question).triplets
+    assert [triplet.triplet_id for triplet in selected] == ["t1", "t2"]
     with pytest.raises(InfeasibleError, match=r"5 nats or 0\.5 standard deviations"):
-        select_triplets([few, sds], question)
+        select_triplets([small_drop, in_sds], question)
     with pytest.raises(InputError, match="needs drops of one unit"):
-        select_triplets([nats, sds], replace(question, objective="controversiality"))
+        select_triplets([in_nats, in_sds], replace(question, objective="controversiality"))
     assert SearchSettings(enough=5.0).sds == 5
     assert SearchSettings().sds == 0.5
 
 
-def test_near_pairs_weigh_gains_by_standard_deviations(
+def test_near_pairs_scale_gains_by_standard_deviations(
     slor: Scorer, trigram: NgramModel, words: Vocabulary, natural: Sentence
 ) -> None:
-    models, sds = (slor, trigram), sds_of(slor, trigram)
+    models, sds = (slor, trigram), natural_sds(slor, trigram)
     candidates = Candidates(words, natural, (no_repeats(words.repeatable),))
     ((position, word),) = near_pairs(models, candidates, sds).values()
     best = 0.0
     for index in range(len(natural)):
         allowed = [
             w
-            for w, ok in zip(words.at(index), candidates.allowed(natural, index), strict=True)
-            if ok
+            for w, is_allowed in zip(
+                words.at(index), candidates.allowed(natural, index), strict=True
+            )
+            if is_allowed
         ]
         gains = np.array(
             [m.replacement_scores(natural, index, allowed) - m.scores([natural]) for m in models]
@@ -182,12 +186,12 @@ def test_near_pairs_weigh_gains_by_standard_deviations(
         smaller = np.where(gains[0] * gains[1] < 0, np.abs(gains).min(axis=0), 0)
         best = max(best, smaller.max(initial=0))
     changed = [natural.replace(position, word)]
-    found = [(m.scores(changed)[0] - m.scores([natural])[0]) / sds[m.name] for m in models]
-    assert found[0] * found[1] < 0
-    assert min(map(abs, found)) == pytest.approx(best)
+    scaled_gains = [(m.scores(changed)[0] - m.scores([natural])[0]) / sds[m.name] for m in models]
+    assert scaled_gains[0] * scaled_gains[1] < 0
+    assert min(map(abs, scaled_gains)) == pytest.approx(best)
 
 
-def test_opponents_without_a_common_unit_or_with_one_order_are_refused(
+def test_incomparable_or_equivalent_opponents_are_refused(
     slor: Scorer, bigram: NgramModel, words: Vocabulary, natural: Sentence
 ) -> None:
     mean = load_scorer(f"mean=kenlm:{bigram.path}+mean")

@@ -1,4 +1,4 @@
-"""New starts from below the floor."""
+"""Restarts from perturbed sentences."""
 
 from __future__ import annotations
 
@@ -18,41 +18,43 @@ from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize
 from contstim.words.sentence import Sentence, repeats
 from contstim.words.vocabulary import Vocabulary
-from tests.optimization.search.toys import NATURAL, WORDS, TableModel, accept_reject, search_for
+from tests.optimization.search.toys import (
+    NATURAL,
+    WORDS,
+    TableModel,
+    make_search,
+    published_objective,
+)
 
 
 @pytest.mark.parametrize("price", [0.0, 0.5, 3.0])
-def test_losses_of_words_are_those_of_whole_sentences_with_the_price_of_what_they_miss(
-    price: float,
-) -> None:
-    """Witness: every sentence scored as a whole, and the formula written out."""
+def test_priced_losses_add_the_price_of_a_missed_floor(price: float) -> None:
+    """Witness: every sentence scored as a whole, and the written formula."""
     accept, reject = TableModel(0, "exact"), TableModel(1, "exact")
-    search = search_for(accept, reject)
-    objective = accept_reject(accept, reject, accept.score(NATURAL))
+    search = make_search(accept, reject)
+    objective = published_objective(accept, reject, accept.score(NATURAL))
     losses = PricedLosses(search.candidates, objective, price)
     for index in losses.positions:
         allowed = search.candidates.allowed(NATURAL, index)
         for column, loss in enumerate(losses.of_words(NATURAL, index).tolist()):
             sentence = losses.replace(NATURAL, index, column)
-            missed = max(0.0, objective.limits[0] - accept.score(sentence))
-            expected = reject.score(sentence) + price * missed if allowed[column] else np.inf
+            shortfall = max(0.0, objective.limits[0] - accept.score(sentence))
+            expected = reject.score(sentence) + price * shortfall if allowed[column] else np.inf
             assert loss == pytest.approx(expected, abs=1e-9)
 
 
-class Impossible(TableModel):
-    """Finds every sentence but the natural one impossible."""
+class ImpossibleModel(TableModel):
+    """Finds every sentence except the natural one impossible."""
 
     def score(self, sentence: Sentence, stop: int | None = None) -> float:
         return super().score(sentence, stop) if sentence == NATURAL else -np.inf
 
 
-def test_no_price_brings_impossible_sentences_back_to_the_floor(
-    recwarn: pytest.WarningsRecorder,
-) -> None:
-    """By hand: their losses are infinite, no number is wrong and nothing is warned of."""
-    accept, reject = Impossible(0, "exact"), Impossible(1, "exact")
+def test_impossible_sentences_have_infinite_priced_losses(recwarn: pytest.WarningsRecorder) -> None:
+    """By hand: losses are infinite, without nan or warnings."""
+    accept, reject = ImpossibleModel(0, "exact"), ImpossibleModel(1, "exact")
     candidates = Candidates(WORDS, NATURAL, (no_repeats(WORDS.repeatable),))
-    objective = accept_reject(accept, reject, accept.score(NATURAL))
+    objective = published_objective(accept, reject, accept.score(NATURAL))
     losses = PricedLosses(candidates, objective, 1.0)
     assert all((losses.of_words(NATURAL, i) == np.inf).all() for i in range(3))
     assert losses.of_sentence(NATURAL.replace(1, WORDS.inner[0])) == np.inf
@@ -60,12 +62,12 @@ def test_no_price_brings_impossible_sentences_back_to_the_floor(
     assert not recwarn.list
 
 
-def test_new_starts_keep_the_floor_and_the_constraints() -> None:
-    """Property on scores computed afresh, whatever the models know."""
-    started = 0
+def test_new_starts_satisfy_the_floor_and_the_constraints() -> None:
+    """Property of newly computed scores, for models of every kind."""
+    n_starts = 0
     for seed, kind in product(range(3), ("exact", "estimate", "bound")):
         accept, reject = TableModel(seed, kind), TableModel(seed + 100, kind)
-        search = search_for(accept, reject)
+        search = make_search(accept, reject)
         best = search.at(0).current
         rng = np.random.default_rng(seed)
         state = ScreeningProposer().start(search.evaluator, rng.spawn(1)[0])
@@ -75,11 +77,11 @@ def test_new_starts_keep_the_floor_and_the_constraints() -> None:
             assert accept.score(start.sentence) >= accept.score(NATURAL)
             assert not repeats(start.sentence.words, WORDS.repeatable)
             assert start.loss == pytest.approx(reject.score(start.sentence), abs=1e-9)
-            started += 1
-    assert started > 3
+            n_starts += 1
+    assert n_starts > 3
 
 
-def test_between_ngram_models_prices_lead_nearer_to_the_best_sentence(
+def test_prices_improve_searches_between_ngram_models(
     bigram: NgramModel, trigram: NgramModel, english: list[Sentence]
 ) -> None:
     """Witness: the best of all sentences by branch and bound, see `test_best_sentence`."""
@@ -91,13 +93,13 @@ def test_between_ngram_models_prices_lead_nearer_to_the_best_sentence(
     for natural in naturals[:2]:
         best = solver.find(float(trigram.log_probs([natural])[0]), len(natural)).loss
         for name, recipe in recipes.items():
-            found = synthesize(trigram, bigram, natural, words, recipe=recipe, restarts=SINGLE)
-            assert found.log_probs[1] >= best - 1e-9
-            gaps[name] += found.log_probs[1] - best
+            synthesis = synthesize(trigram, bigram, natural, words, recipe=recipe, restarts=SINGLE)
+            assert synthesis.log_probs[1] >= best - 1e-9
+            gaps[name] += synthesis.log_probs[1] - best
     assert gaps["default"] < gaps["without prices"]
 
 
-def test_prices_are_for_models_that_score_all_words_at_once(bigram: NgramModel) -> None:
+def test_prices_apply_to_models_that_score_all_words_at_once(bigram: NgramModel) -> None:
     network = TableModel(0)
     assert DEFAULT.between([bigram, network]) is DEFAULT
     assert isinstance(DEFAULT.between([bigram, bigram]).perturbation, Oscillation)

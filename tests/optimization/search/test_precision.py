@@ -1,4 +1,4 @@
-"""Searches in bfloat16: checked with room for its rounding, judged and reported in float32."""
+"""Searches in bfloat16, which are checked and reported in float32."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from contstim.models.base import LanguageModel
 
-    Make = Callable[..., LanguageModel]
+    ModelFactory = Callable[..., LanguageModel]
 
 NATURALS = [
     Sentence.parse(text)
@@ -40,17 +40,17 @@ WORDS = Vocabulary.from_sentences([*map(Sentence.parse, TEXTS[:6]), *NATURALS])
 
 
 @pytest.fixture(scope="module")
-def make(tiny_checkpoint: Callable[[str], Path]) -> Make:
-    def make(kind: str, dtype: Any = "bfloat16", *, doubled: bool = False) -> LanguageModel:
+def make_model(tiny_checkpoint: Callable[[str], Path]) -> ModelFactory:
+    def make_model(kind: str, dtype: Any = "bfloat16", *, doubled: bool = False) -> LanguageModel:
         checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu", dtype=dtype))
-        if doubled:  # the same weights as float32 numbers, by PyTorch's own means
+        if doubled:  # the same weights, cast to float32 by PyTorch
             network = copy.deepcopy(checkpoint.model).float()
             checkpoint = Checkpoint(network, checkpoint.tokenizer, "x", "cpu", checkpoint.kind)
         if checkpoint.kind == "causal":
             return CausalModel(checkpoint, name=kind)
         return MaskedModel(checkpoint, rule="pll-word-l2r", name=kind)
 
-    return make
+    return make_model
 
 
 @pytest.mark.parametrize(
@@ -66,87 +66,89 @@ def make(tiny_checkpoint: Callable[[str], Path]) -> Make:
         ),
     ],
 )
-def test_searches_in_bfloat16_end_with_what_holds_in_float32(
-    make: Make, pair: tuple[str, str], recipe: str, seed: int
+def test_bfloat16_searches_report_float32_scores(
+    make_model: ModelFactory, pair: tuple[str, str], recipe: str, seed: int
 ) -> None:
     """Witness: the same weights in networks that PyTorch cast to float32."""
-    accept, reject = map(make, pair)
+    accept, reject = map(make_model, pair)
     natural = NATURALS[seed % len(NATURALS)]
-    found = synthesize(
+    synthesis = synthesize(
         accept, reject, natural, WORDS, recipe=RECIPES[recipe], seed=seed, restarts=SINGLE
     )
-    for kind, before, after in zip(pair, found.natural_log_probs, found.log_probs, strict=True):
-        scores = make(kind, doubled=True).log_probs([natural, found.synthetic])
-        assert (before, after) == pytest.approx(tuple(scores), abs=1e-4)
-    assert found.log_probs[0] >= found.natural_log_probs[0]
-    assert found.log_probs[1] < found.natural_log_probs[1] or found.synthetic == natural
+    for kind, natural_score, synthetic_score in zip(
+        pair, synthesis.natural_log_probs, synthesis.log_probs, strict=True
+    ):
+        scores = make_model(kind, doubled=True).log_probs([natural, synthesis.synthetic])
+        assert (natural_score, synthetic_score) == pytest.approx(tuple(scores), abs=1e-4)
+    assert synthesis.log_probs[0] >= synthesis.natural_log_probs[0]
+    assert synthesis.log_probs[1] < synthesis.natural_log_probs[1] or synthesis.synthetic == natural
 
 
 @pytest.mark.slow
-def test_pairs_in_bfloat16_have_float32_scores(make: Make) -> None:
+def test_bfloat16_pairs_have_float32_scores(make_model: ModelFactory) -> None:
     """Witness: the same weights in networks that PyTorch cast to float32."""
-    models = make("gpt2"), make("pythia")
-    found = synthesize_pair(*models, NATURALS[0], WORDS, seed=1, restarts=SINGLE)
-    both = [found.sentence_1, found.sentence_2]
-    expected = [make(kind, doubled=True).log_probs(both) for kind in ("gpt2", "pythia")]
-    np.testing.assert_allclose(found.log_probs, expected, atol=1e-4)
-    assert found.disagreement > 0
+    models = make_model("gpt2"), make_model("pythia")
+    pair = synthesize_pair(*models, NATURALS[0], WORDS, seed=1, restarts=SINGLE)
+    sentences = [pair.sentence_1, pair.sentence_2]
+    expected = [make_model(kind, doubled=True).log_probs(sentences) for kind in ("gpt2", "pythia")]
+    np.testing.assert_allclose(pair.log_probs, expected, atol=1e-4)
+    assert pair.disagreement > 0
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "pythia", "llama", "roberta", "modernbert"])
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_a_model_can_score_in_float32_and_stays_what_it_was(
-    make: Make, kind: str, dtype: str
+def test_scoring_in_float32_does_not_change_the_model(
+    make_model: ModelFactory, kind: str, dtype: str
 ) -> None:
     """Witness: a copy of the network that PyTorch cast to float32."""
-    model, twin = make(kind, dtype), make(kind, dtype, doubled=True)
+    model, float32_model = make_model(kind, dtype), make_model(kind, dtype, doubled=True)
     network = model.checkpoint.model  # type: ignore[attr-defined]
     weights, scores = fingerprint_of_network(network), model.log_probs(SENTENCES)
     np.testing.assert_allclose(
-        model.float32_log_probs(SENTENCES), twin.log_probs(SENTENCES), atol=1e-4
+        model.float32_log_probs(SENTENCES), float32_model.log_probs(SENTENCES), atol=1e-4
     )
     assert fingerprint_of_network(network) == weights
     assert (model.log_probs(SENTENCES) == scores).all()
 
 
-def test_conventions_tell_precision_and_tolerance(make: Make) -> None:
-    coarse, fine = make("gpt2").convention, make("gpt2", "float32").convention
+def test_conventions_contain_precision_and_tolerance(make_model: ModelFactory) -> None:
+    coarse, fine = make_model("gpt2").convention, make_model("gpt2", "float32").convention
     assert (fine.precision, fine.tolerance) == ("float32", 1e-6)
     assert coarse.precision == "bfloat16"
     assert 2**-8 <= coarse.tolerance < 0.1
-    assert make("gpt2").convention == coarse
+    assert make_model("gpt2").convention == coarse
 
 
-def test_where_float32_does_not_fit_the_search_is_refused_and_weights_stay(
-    make: Make, monkeypatch: pytest.MonkeyPatch
+def test_searches_without_memory_for_float32_are_refused(
+    make_model: ModelFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cast, n_casts = torch.Tensor.to, itertools.count(1)
 
-    def room_for_two(tensor: torch.Tensor, *options: Any, **more: Any) -> torch.Tensor:
+    def fail_after_two(tensor: torch.Tensor, *options: Any, **keywords: Any) -> torch.Tensor:
         if options == (torch.float32,) and next(n_casts) > 2:
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
-        return cast(tensor, *options, **more)
+        return cast(tensor, *options, **keywords)
 
-    model, other = make("gpt2"), make("pythia")
+    model, opponent = make_model("gpt2"), make_model("pythia")
     assert isinstance(model, CausalModel)
-    before = fingerprint_of_network(model.checkpoint.model)
-    monkeypatch.setattr(torch.Tensor, "to", room_for_two)
+    weights = fingerprint_of_network(model.checkpoint.model)
+    monkeypatch.setattr(torch.Tensor, "to", fail_after_two)
     with pytest.raises(
         ModelError, match="computed in float32, which does not fit into the memory of cpu"
     ):
-        synthesize(model, other, NATURALS[0], WORDS)
-    assert fingerprint_of_network(model.checkpoint.model) == before
+        synthesize(model, opponent, NATURALS[0], WORDS)
+    assert fingerprint_of_network(model.checkpoint.model) == weights
 
 
 def test_scores_beyond_the_tolerance_still_fail_the_check(
-    make: Make, monkeypatch: pytest.MonkeyPatch
+    make_model: ModelFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = make("gpt2")
+    model = make_model("gpt2")
     replacement_log_probs = model.replacement_log_probs
 
-    def lying(*arguments: Any) -> Any:
+    def add_error(*arguments: Any) -> Any:
         return replacement_log_probs(*arguments) + 30
 
-    monkeypatch.setattr(model, "replacement_log_probs", lying)
+    monkeypatch.setattr(model, "replacement_log_probs", add_error)
     with pytest.raises(VerificationError, match="its scores are"):
-        synthesize(model, make("pythia"), NATURALS[0], WORDS, recipe=GOLAN2023)
+        synthesize(model, make_model("pythia"), NATURALS[0], WORDS, recipe=GOLAN2023)

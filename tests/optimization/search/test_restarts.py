@@ -1,4 +1,4 @@
-"""Several searches from one natural sentence, and what ends them."""
+"""Several searches from one natural sentence, and when they end."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ SMALL = Vocabulary(tuple("AEF"), tuple("bcdg"), frozenset())
 LOSSES = st.lists(st.integers(-20, 0).map(lambda n: n / 4), min_size=1, max_size=12)
 
 
-def run(
+def run_searches(
     losses: list[float], budget: SearchBudget, *, rows: int = 0, reports: bool = True
 ) -> SearchResult:
-    """Searches with these losses, of so many passes each; the last loss stands for all later."""
+    """Run searches with these losses and `rows` passes each; the last loss repeats."""
     model: Any = TableModel(0)
     model.reports_passes = reports
     seeds: list[int] = []
@@ -51,51 +51,53 @@ def run(
         cost = {model.name: Cost(rows, rows, 1)}
         loss = losses[min(len(seeds), len(losses) - 1)]
         seeds.append(seed)
-        alone = (SearchSummary(0, seed, loss, 0.0, 1, cost),)
-        return SearchResult(natural=NATURAL, recipe="", costs=cost, searches=alone)
+        summaries = (SearchSummary(0, seed, loss, 0.0, 1, cost),)
+        return SearchResult(natural=NATURAL, recipe="", costs=cost, searches=summaries)
 
-    found = best_of(search, (model,), 7, budget)
-    assert [summary.seed for summary in found.searches] == seeds
-    return found
+    result = best_of(search, (model,), 7, budget)
+    assert [summary.seed for summary in result.searches] == seeds
+    return result
 
 
 @settings(max_examples=examples(5))
 @given(seed=st.integers(0, 50), number=st.integers(2, 4), says=st.sampled_from(["exact", "bound"]))
-def test_never_worse_than_the_single_search_with_the_same_seed(
-    seed: int, number: int, says: str
-) -> None:
-    """Property; witness: each search by itself, with the seed that the history names."""
+def test_results_are_not_worse_than_single_searches(seed: int, number: int, says: str) -> None:
+    """Property. Witness: single searches with the recorded seeds."""
 
-    def single(seed_alone: int) -> Any:
+    def run_single(search_seed: int) -> Any:
         pair = TableModel(seed, says), TableModel(seed + 100)
-        return synthesize(*pair, NATURAL, SMALL, seed=seed_alone, restarts=SINGLE)
+        return synthesize(*pair, NATURAL, SMALL, seed=search_seed, restarts=SINGLE)
 
     pair = TableModel(seed, says), TableModel(seed + 100)
     budget = SearchBudget(number, patience=None)
-    found = synthesize(*pair, NATURAL, SMALL, seed=seed, restarts=budget)
-    alone = [single(summary.seed) for summary in found.searches]
-    assert len(alone) == number
-    assert found.searches[0].seed == seed
-    assert len({summary.seed for summary in found.searches}) == number
-    assert found.log_probs[1] == min(one.log_probs[1] for one in alone) <= alone[0].log_probs[1]
-    assert found.synthetic in {one.synthetic for one in alone}
-    assert [s.loss for s in found.searches] == [one.log_probs[1] for one in alone]
-    for name, cost in found.costs.items():
-        assert cost == sum((one.costs[name] for one in alone), Cost())
-    again = synthesize(*pair, NATURAL, SMALL, seed=seed, restarts=budget)
-    assert (again.synthetic, again.searches) == (found.synthetic, found.searches)
+    result = synthesize(*pair, NATURAL, SMALL, seed=seed, restarts=budget)
+    single_results = [run_single(summary.seed) for summary in result.searches]
+    assert len(single_results) == number
+    assert result.searches[0].seed == seed
+    assert len({summary.seed for summary in result.searches}) == number
+    assert (
+        result.log_probs[1]
+        == min(single.log_probs[1] for single in single_results)
+        <= single_results[0].log_probs[1]
+    )
+    assert result.synthetic in {single.synthetic for single in single_results}
+    assert [s.loss for s in result.searches] == [single.log_probs[1] for single in single_results]
+    for name, cost in result.costs.items():
+        assert cost == sum((single.costs[name] for single in single_results), Cost())
+    repeated = synthesize(*pair, NATURAL, SMALL, seed=seed, restarts=budget)
+    assert (repeated.synthetic, repeated.searches) == (result.synthetic, result.searches)
 
 
-def test_more_searches_come_nearer_to_the_best_of_all_sentences() -> None:
-    """Witness: every sentence of these words, scored by the models themselves."""
+def test_more_searches_approach_the_best_sentence() -> None:
+    """Witness: every sentence of these words, scored by the models."""
     natural = Sentence(("A", "b", "c"))
     single = several = best = 0.0
     for seed in range(5):
         accept, reject = TableModel(seed), TableModel(seed + 100)
         allowed = [
-            Sentence((first, *rest))
-            for first, rest in product(SMALL.initial, permutations(SMALL.inner, 2))
-            if accept.score(Sentence((first, *rest))) >= accept.score(natural)
+            Sentence((first, *inner))
+            for first, inner in product(SMALL.initial, permutations(SMALL.inner, 2))
+            if accept.score(Sentence((first, *inner))) >= accept.score(natural)
         ]
         lowest = min(reject.score(sentence) for sentence in allowed)
         losses = [
@@ -116,9 +118,9 @@ def test_more_searches_come_nearer_to_the_best_of_all_sentences() -> None:
 def test_patience_and_number_end_the_searches(
     losses: list[float], searches: int, patience: int | None, min_gain: float
 ) -> None:
-    """Witness: for every number of searches, whether those before are enough, by the definition."""
+    """Witness: the definition, applied to every number of searches."""
     budget = SearchBudget(searches, patience=patience, min_gain=min_gain)
-    found = run(losses, budget)
+    result = run_searches(losses, budget)
     padded = losses + [losses[-1]] * searches
 
     def is_dry(n: int) -> bool:
@@ -127,78 +129,80 @@ def test_patience_and_number_end_the_searches(
         return bool(patience and len(gains) >= patience and max(tail) < min_gain)
 
     expected = next(n for n in range(1, searches + 1) if n == searches or is_dry(n))
-    assert len(found.searches) == expected
-    assert found.end_of_searches == (ALL if expected == searches else DRY)
-    assert [s.number for s in found.searches] == [*range(expected)]
-    best = min(s.loss for s in found.searches)
-    assert found.searches[0].loss - sum(s.gain for s in found.searches) == best
+    assert len(result.searches) == expected
+    assert result.end_of_searches == (ALL if expected == searches else DRY)
+    assert [s.number for s in result.searches] == [*range(expected)]
+    best = min(s.loss for s in result.searches)
+    assert result.searches[0].loss - sum(s.gain for s in result.searches) == best
 
 
 @given(rows=st.integers(0, 500), limit=st.integers(0, 2_000))
-def test_passes_are_kept_within_the_budget(rows: int, limit: int) -> None:
-    """Property: never exceeded but by the first search, and another would have exceeded them."""
-    found = run([0.0], SearchBudget(9, patience=None, passes=limit), rows=rows)
-    n_searches = len(found.searches)
-    spent = sum(cost.rows for cost in found.costs.values())
+def test_passes_stay_within_the_budget(rows: int, limit: int) -> None:
+    """Property: only the first search may exceed the limit; one more search would exceed it."""
+    result = run_searches([0.0], SearchBudget(9, patience=None, passes=limit), rows=rows)
+    n_searches = len(result.searches)
+    spent = sum(cost.rows for cost in result.costs.values())
     assert spent == n_searches * rows
     assert spent <= limit or n_searches == 1
     assert n_searches == 9 or spent + rows > limit
     expected = ALL if n_searches == 9 else PASSES
-    assert found.end_of_searches == expected
+    assert result.end_of_searches == expected
 
 
-def test_a_model_that_does_not_report_its_passes_is_taken_for_a_dear_one() -> None:
+def test_models_that_do_not_report_passes_count_as_expensive() -> None:
     budget = SearchBudget(9, passes=1_000)
-    assert len(run([0.0], budget, reports=False).searches) == 1
-    assert len(run([0.0], replace(budget, passes=None), reports=False).searches) == 6
+    assert len(run_searches([0.0], budget, reports=False).searches) == 1
+    assert len(run_searches([0.0], replace(budget, passes=None), reports=False).searches) == 6
 
 
 @pytest.mark.parametrize(
     ("seconds", "number"), [(0.5, 1), (3.9, 1), (4.0, 2), (7.9, 3), (8.1, 4), (100.0, 6)]
 )
-def test_a_time_limit_is_kept_but_the_first_search_always_finishes(
+def test_time_limits_apply_after_the_first_search(
     monkeypatch: pytest.MonkeyPatch, seconds: float, number: int
 ) -> None:
-    """A clock by which every search takes two seconds; six searches end the patience of five."""
-    now = iter(np.arange(0, 100, 2.0).tolist())
-    monkeypatch.setattr(restarts, "monotonic", lambda: next(now))
-    found = run([0.0], SearchBudget(seconds=seconds))
-    assert len(found.searches) == number
-    assert found.end_of_searches == (DRY if number == 6 else SECONDS)
+    """On this clock every search takes two seconds; patience ends the searches after six."""
+    times = iter(np.arange(0, 100, 2.0).tolist())
+    monkeypatch.setattr(restarts, "monotonic", lambda: next(times))
+    result = run_searches([0.0], SearchBudget(seconds=seconds))
+    assert len(result.searches) == number
+    assert result.end_of_searches == (DRY if number == 6 else SECONDS)
 
 
-def test_the_default_is_to_restart_where_searching_is_cheap(
+def test_only_cheap_networks_restart_by_default(
     trained: Path, english: list[Sentence], unseen: list[Sentence]
 ) -> None:
-    """Networks with few passes; n-gram models, the published way, unknown models search once."""
-    cheap = TableModel(1), TableModel(2)
-    for model in cheap:
+    """N-gram models, the published recipe and models of unknown cost search once."""
+    cheap_models = TableModel(1), TableModel(2)
+    for model in cheap_models:
         model.reports_passes = True
-    found = synthesize(*cheap, NATURAL, WORDS, seed=1)
-    assert found.budget == DEFAULT.restarts
-    assert found.end_of_searches == DRY
-    assert found.n_unsuccessful == 5
+    cheap_result = synthesize(*cheap_models, NATURAL, WORDS, seed=1)
+    assert cheap_result.budget == DEFAULT.restarts
+    assert cheap_result.end_of_searches == DRY
+    assert cheap_result.n_unsuccessful == 5
     words = Vocabulary.from_sentences(english, min_count=20)
     natural = next(s for s in unseen if not words.missing_words(s))
     trigram, bigram = (NgramModel(trained / f"{n}gram.arpa") for n in (3, 2))
     assert synthesize(trigram, bigram, natural, words, seed=1).budget == SINGLE
     published = synthesize(trigram, bigram, natural, words, recipe=RECIPES["golan2023"])
     assert len(published.searches) == 1
-    unknown = synthesize(TableModel(1), TableModel(2), NATURAL, WORDS)
-    assert len(unknown.searches) == 1
-    assert unknown.end_of_searches == PASSES
+    unknown_result = synthesize(TableModel(1), TableModel(2), NATURAL, WORDS)
+    assert len(unknown_result.searches) == 1
+    assert unknown_result.end_of_searches == PASSES
 
 
-def test_a_pair_disagrees_no_less_after_more_searches() -> None:
+def test_more_searches_do_not_reduce_disagreement() -> None:
     """Witness: each search by itself."""
     models = TableModel(1), TableModel(51)
-    found = synthesize_pair(*models, NATURAL, WORDS, seed=3, restarts=SearchBudget(3))
-    alone = [
+    result = synthesize_pair(*models, NATURAL, WORDS, seed=3, restarts=SearchBudget(3))
+    single_results = [
         synthesize_pair(*models, NATURAL, WORDS, seed=s.seed, restarts=SINGLE)
-        for s in found.searches
+        for s in result.searches
     ]
-    assert found.disagreement == max(one.disagreement for one in alone)
-    assert [-s.loss for s in found.searches] == [pytest.approx(one.disagreement) for one in alone]
+    assert result.disagreement == max(single.disagreement for single in single_results)
+    assert [-s.loss for s in result.searches] == [
+        pytest.approx(single.disagreement) for single in single_results
+    ]
 
 
 @pytest.mark.parametrize(
@@ -217,7 +221,7 @@ def test_a_pair_disagrees_no_less_after_more_searches() -> None:
         ({"patience": None, "passes": 9}, "Nothing ends the searches"),
     ],
 )
-def test_senseless_budgets_are_refused(options: dict[str, Any], message: str) -> None:
+def test_invalid_budgets_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         SearchBudget(**options)
 

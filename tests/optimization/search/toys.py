@@ -1,4 +1,4 @@
-"""What searches of the tests begin with: words, a sentence, models with any kind of knowledge."""
+"""Inputs for searches in tests: words, a sentence, and toy models."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ WORDS = Vocabulary(
 NATURAL = Sentence(("A", "b", "c", "d"))
 
 
-def accept_reject(accept: LanguageModel, reject: LanguageModel, floor: float) -> Objective:
-    """The published objective."""
+def published_objective(accept: LanguageModel, reject: LanguageModel, floor: float) -> Objective:
     return Objective(Evaluator((accept, reject)), (True, False), (floor, 0.0))
 
 
 @dataclass(frozen=True)
 class ToySearch:
-    """A search for the published objective, of which a test can take single steps."""
+    """A search for the published objective, in which tests can take single steps."""
 
     candidates: Candidates
     objective: Objective
@@ -43,7 +42,7 @@ class ToySearch:
         return self.objective.evaluator
 
     def at(self, index: int) -> Position:
-        """The first visit, of that position of the natural sentence."""
+        """Return the first visit to a position of the natural sentence."""
         natural = self.candidates.natural
         scored = self.objective.assess(natural, self.evaluator.log_probs(natural))
         return self.candidates.at(scored, index, visit=1)
@@ -58,22 +57,22 @@ class ToySearch:
         return climb(start, self.candidates, self.objective, proposer, rng=rng, **options)
 
 
-def search_for(
+def make_search(
     accept: LanguageModel,
     reject: LanguageModel,
     natural: Sentence = NATURAL,
     vocabulary: Vocabulary = WORDS,
     constraints: tuple[Constraint, ...] = (),
 ) -> ToySearch:
-    """A search for the published objective."""
-    objective = accept_reject(accept, reject, float(accept.log_probs([natural])[0]))
+    """Return a search for the published objective."""
+    objective = published_objective(accept, reject, float(accept.log_probs([natural])[0]))
     rules = (no_repeats(vocabulary.repeatable), *constraints)
     candidates = Candidates(vocabulary, natural, rules)
     return ToySearch(candidates, objective)
 
 
 class ExactRanking(Proposer):
-    """The best of all words in a plain loop, each sentence scored by the models themselves."""
+    """Finds the best of all words in a plain loop, with each sentence scored by the models."""
 
     def propose(
         self, position: Position, objective: Objective, state: SearchState

@@ -1,4 +1,4 @@
-"""Programs against exhaustive search over all choices, and the one file that knows a solver."""
+"""The solver, compared with exhaustive search over all choices."""
 
 import re
 from itertools import product
@@ -17,13 +17,13 @@ from contstim.optimization.selection.solver import LinearRule, Program, least_vi
 from tests.examples import examples
 
 
-def edges(*bounds: tuple[int, int]) -> list[LinearRule]:
-    """Bounds on how many of the two corners of each edge of a triangle are chosen."""
+def make_edge_rules(*bounds: tuple[int, int]) -> list[LinearRule]:
+    """Return bounds on the number of chosen corners at each edge of a triangle."""
     corners = ((0, 1), (1, 2), (2, 0))
     return [LinearRule(f"edge {n}", corners[n], (1, 1), *bounds[n]) for n in range(3)]
 
 
-def broken(program: Program, chosen: BoolArray) -> bool:
+def violates_rules(program: Program, chosen: BoolArray) -> bool:
     sums = program.matrix @ chosen
     return bool(((sums < program.lower) | (sums > program.upper)).any())
 
@@ -44,41 +44,41 @@ def small_programs(draw: st.DrawFn) -> Program:
 
 @settings(max_examples=examples(50))
 @given(small_programs(), st.booleans())
-def test_choices_are_the_best_of_all(program: Program, in_steps: bool) -> None:
-    """Witness: every choice, by the goals in their order; with and without leaving some out."""
+def test_solutions_equal_the_exhaustive_optimum(program: Program, in_steps: bool) -> None:
+    """Witness: every choice, by goals in order; with all columns, and with column generation."""
     n = len(program.goals[-1])
-    every = [np.array(choice, dtype=bool) for choice in product((0, 1), repeat=n)]
-    allowed = [choice for choice in every if not broken(program, choice)]
+    choices = [np.array(choice, dtype=bool) for choice in product((0, 1), repeat=n)]
+    allowed = [choice for choice in choices if not violates_rules(program, choice)]
     with pytest.MonkeyPatch.context() as patch:
         if in_steps:
             patch.setattr(solver, "_MAX_COLUMNS", 1)
             program = Program(**{**vars(program), "order": np.arange(n)})
-        found = solve(program)
+        solution = solve(program)
     if not allowed:
-        assert found is None
+        assert solution is None
         return
-    assert found is not None
-    assert not broken(program, found.chosen)
+    assert solution is not None
+    assert not violates_rules(program, solution.chosen)
     best = min(tuple(round(float(g @ c), 9) for g in program.goals) for c in allowed)
-    values = tuple(float(goal @ found.chosen) for goal in program.goals)
+    values = tuple(float(goal @ solution.chosen) for goal in program.goals)
     assert values == pytest.approx(best, abs=1e-6)
-    assert found.objective == pytest.approx(best[-1], abs=1e-6)
-    assert found.bound == pytest.approx(best[-1], abs=1e-5)
-    assert found.exact
+    assert solution.objective == pytest.approx(best[-1], abs=1e-6)
+    assert solution.bound == pytest.approx(best[-1], abs=1e-5)
+    assert solution.exact
 
 
-def test_rules_that_contradict_each_other_have_no_choice() -> None:
-    """Every edge needs exactly one corner: impossible in a triangle, one edge must be wrong."""
-    program = Program.of([np.zeros(3)], edges((1, 1), (1, 1), (1, 1)))
+def test_contradictory_rules_have_no_solution() -> None:
+    """Each edge needs exactly one corner, which is impossible in a triangle."""
+    program = Program.of([np.zeros(3)], make_edge_rules((1, 1), (1, 1), (1, 1)))
     assert solve(program) is None
     assert [*least_violations(program).values()] == [1]
-    loose = Program.of([np.zeros(3)], edges((1, 1), (1, 1), (0, 0)))
-    assert least_violations(loose, [2])[2] >= 1
-    assert solve(Program.of([np.zeros(3)], edges((3, 3), (0, 2), (0, 2)))) is None
+    required = Program.of([np.zeros(3)], make_edge_rules((1, 1), (1, 1), (0, 0)))
+    assert least_violations(required, [2])[2] >= 1
+    assert solve(Program.of([np.zeros(3)], make_edge_rules((3, 3), (0, 2), (0, 2)))) is None
 
 
-def test_a_contradiction_that_presolving_makes_an_error_of_is_one() -> None:
-    """By hand: one of 5 to 9 is chosen, and no single one of these has the weight 0."""
+def test_presolve_errors_are_reported_as_infeasible() -> None:
+    """By hand: one of 5 to 9 is chosen, and each of these has a nonzero weight."""
     rules = [
         LinearRule("first", range(5), (1,) * 5, 1, 1),
         LinearRule("both", (1, 3), (1, -1), 0, 0),
@@ -89,8 +89,8 @@ def test_a_contradiction_that_presolving_makes_an_error_of_is_one() -> None:
     assert solve(Program.of([costs], rules)) is None
 
 
-def hard_program() -> Program:
-    """Market split: equations that need long branch and bound."""
+def make_hard_program() -> Program:
+    """Return a market split problem, whose equations need long branch and bound."""
     rng = np.random.default_rng(0)
     weights = rng.integers(1, 100, (4, 60))
     rules = [
@@ -100,9 +100,9 @@ def hard_program() -> Program:
     return Program.of([rng.normal(size=60)], rules)
 
 
-def test_time_without_a_choice_is_an_error() -> None:
+def test_time_limits_without_a_solution_raise_an_error() -> None:
     with pytest.raises(VerificationError, match="seconds"):
-        solve(hard_program(), seconds=0)
+        solve(make_hard_program(), seconds=0)
 
 
 def test_time_limits_leave_a_gap() -> None:
@@ -113,10 +113,10 @@ def test_time_limits_leave_a_gap() -> None:
         for k, row in enumerate(weights)
     ]
     program = Program.of([-weights.sum(axis=0) - rng.random(150)], rules)
-    found = solve(program, seconds=0.2)
-    assert found is not None
-    assert not broken(program, found.chosen)
-    assert found.bound <= found.objective == pytest.approx(program.goals[0] @ found.chosen)
+    solution = solve(program, seconds=0.2)
+    assert solution is not None
+    assert not violates_rules(program, solution.chosen)
+    assert solution.bound <= solution.objective == pytest.approx(program.goals[0] @ solution.chosen)
 
 
 def test_one_file_imports_a_solver() -> None:

@@ -1,4 +1,4 @@
-"""Selection of triplets against exhaustive search over every set there is."""
+"""Selection of triplets, compared with exhaustive search over all sets."""
 
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -32,9 +32,9 @@ from tests.optimization.selection import triplet_recount
 
 NATURALS = ("Cats sleep.", "Dogs bark 1 1!", "Owls hoot 1 1.", "Cats sleep!", "One dog 1 1.")
 TOKENS = {"One cat": 2, "Two cats ran": 4, "Three dogs ran away": 7, "Dogs sleep": 3}
-TAGS = Path(__file__).with_name("tags.csv")  # one tag a word
+TAGS = Path(__file__).with_name("tags.csv")  # one tag per word
 MANY = 2_000
-COUNTED = {
+TOKEN_COUNTS = {
     (f"{text} {k} {k}.", model): n
     for text, n in TOKENS.items()
     for model in "abc"
@@ -42,7 +42,7 @@ COUNTED = {
 }
 
 
-def triplet(
+def make_triplet(
     number: int,
     models: tuple[str, str],
     log_probs: tuple[float, float, float, float],
@@ -66,82 +66,83 @@ def triplet(
     )
 
 
-def some_triplets(sizes: tuple[int, ...], seed: int, kinds: int = MANY) -> list[Triplet]:
-    """Distinct triplets of the model pairs a-b and a-c, with ties, shared naturals and words.
-
-    The fewer kinds of synthetic sentences, the more often they are alike.
-    """
+def make_triplets(sizes: tuple[int, ...], seed: int, n_sentences: int = MANY) -> list[Triplet]:
+    """Return distinct triplets of the pairs a-b and a-c, with ties, shared naturals and words."""
     rng = np.random.default_rng(seed)
-    made: list[Triplet] = []
+    triplets: list[Triplet] = []
     contents = set[tuple[str, ...]]()
     for models, size in zip((("a", "b"), ("a", "c")), sizes, strict=False):
-        while sum((t.model_1, t.model_2) == models for t in made) < size:
+        while sum((t.model_1, t.model_2) == models for t in triplets) < size:
             log_probs = rng.integers(-8, 0, 4) + 0.1 * rng.integers(0, 3, 4)
             log_probs[2:] -= 8
-            texts, numbers = rng.choice(list(TOKENS), 2), rng.integers(kinds, size=2)
-            one, two = (f"{text} {k} {k}." for text, k in zip(texts, numbers, strict=True))
+            texts, numbers = rng.choice(list(TOKENS), 2), rng.integers(n_sentences, size=2)
+            synthetic_1, synthetic_2 = (
+                f"{text} {k} {k}." for text, k in zip(texts, numbers, strict=True)
+            )
             a, b, c, d = map(float, log_probs)
-            three = (str(rng.choice(NATURALS)), one, two)
-            if (*models, *three) in contents:
+            sentences = (str(rng.choice(NATURALS)), synthetic_1, synthetic_2)
+            if (*models, *sentences) in contents:
                 continue
-            contents.add((*models, *three))
-            made.append(triplet(len(made), models, (a, b, c, d), three))
-    return made
+            contents.add((*models, *sentences))
+            triplets.append(make_triplet(len(triplets), models, (a, b, c, d), sentences))
+    return triplets
 
 
 @st.composite
-def small_questions(draw: st.DrawFn) -> tuple[list[Triplet], TripletQuestion]:
+def triplet_problems(draw: st.DrawFn) -> tuple[list[Triplet], TripletQuestion]:
     sizes = draw(st.sampled_from([(5,), (7,), (4, 4), (5, 5)]))
     quantiles = draw(st.sampled_from([0, 1, 2]))
     readable = st.fixed_dictionaries(
         {"objective": st.just("readable"), "enough": st.sampled_from([None, 0.0, 7.0])}
     )
-    by_nats = st.sampled_from(["controversiality", "worst-rank"])
-    worth = draw(readable | by_nats.map(lambda name: {"objective": name}))
+    by_disagreement = st.sampled_from(["controversiality", "worst-rank"])
+    objective = draw(readable | by_disagreement.map(lambda name: {"objective": name}))
     question = TripletQuestion(
         per_pair=draw(st.sampled_from([2, 4] if quantiles == 2 else [1, 2])),
-        tags=TAGS if worth["objective"] == "readable" else None,
+        tags=TAGS if objective["objective"] == "readable" else None,
         quantiles=quantiles,
         natural_once=draw(st.booleans()),
         word_cap=draw(st.sampled_from([None, 2, 3, 6])),
         token_balance=draw(st.sampled_from([None, 0.0, 1.0])),
         counts=draw(st.sampled_from([(), (("a", "b", 0),)])) if len(sizes) > 1 else (),
-        **worth,
+        **objective,
     )
-    kinds = draw(st.sampled_from([3, 6, MANY]))
-    return some_triplets(sizes, draw(st.integers(0, 10_000)), kinds), question
+    n_sentences = draw(st.sampled_from([3, 6, MANY]))
+    return make_triplets(sizes, draw(st.integers(0, 10_000)), n_sentences), question
 
 
 def allowed_sets(triplets: list[Triplet], question: TripletQuestion) -> Iterator[list[Triplet]]:
-    """Every set that keeps the rules, by their definitions."""
+    """Yield every set that satisfies the rules, by their definitions."""
     choices = [
         [
             part
-            for part in combinations(own, count)
-            if triplet_recount.keeps_rules_of_pair(part, own, count, question)
+            for part in combinations(group, count)
+            if triplet_recount.satisfies_pair_rules(part, group, count, question)
         ]
-        for (_, own), count in zip(
-            triplet_recount.by_models(triplets).items(),
-            triplet_recount.demands(triplets, question).values(),
+        for (_, group), count in zip(
+            triplet_recount.group_by_models(triplets).items(),
+            triplet_recount.required_counts(triplets, question).values(),
             strict=True,
         )
     ]
     for parts in product(*choices):
         chosen = [t for part in parts for t in part]
-        if triplet_recount.keeps_joint_rules(chosen, question, COUNTED):
+        if triplet_recount.satisfies_joint_rules(chosen, question, TOKEN_COUNTS):
             yield chosen
 
 
-@given(small_questions())
-def test_optimum_of_exhaustive_search(asked: tuple[list[Triplet], TripletQuestion]) -> None:
-    triplets, question = asked
-    values = triplet_recount.values_of(allowed_sets(triplets, question), triplets, question)
+@given(triplet_problems())
+def test_selections_equal_the_exhaustive_optimum(
+    problem: tuple[list[Triplet], TripletQuestion],
+) -> None:
+    triplets, question = problem
+    values = triplet_recount.set_values(allowed_sets(triplets, question), triplets, question)
     if not values:
         with pytest.raises(InfeasibleError, match="violates"):
-            select_triplets(triplets, question, tokens=COUNTED)
+            select_triplets(triplets, question, tokens=TOKEN_COUNTS)
         return
     best = max(values) if question.objective == "controversiality" else min(values)
-    certificate = select_triplets(triplets, question, tokens=COUNTED).certificate
+    certificate = select_triplets(triplets, question, tokens=TOKEN_COUNTS).certificate
     assert certificate.objective == pytest.approx(best, abs=1e-6)
     assert certificate.status == "optimal"
     assert certificate.bound == pytest.approx(best, abs=3e-6)
@@ -150,12 +151,12 @@ def test_optimum_of_exhaustive_search(asked: tuple[list[Triplet], TripletQuestio
 QUESTION = TripletQuestion(per_pair=4, quantiles=2, objective="controversiality")
 
 
-def selected(
+def select_example(
     *, review: Review | None = None, **rules: Any
 ) -> tuple[list[Triplet], TripletSelection]:
-    triplets = some_triplets((20, 20), seed=3)
+    triplets = make_triplets((20, 20), seed=3)
     question = replace(QUESTION, **rules)
-    return triplets, select_triplets(triplets, question, tokens=COUNTED, review=review)
+    return triplets, select_triplets(triplets, question, tokens=TOKEN_COUNTS, review=review)
 
 
 @pytest.mark.parametrize(
@@ -163,10 +164,10 @@ def selected(
     [((-9.0, -8.5, -8.4, -1.0), (1, 2)), ((-20.0, -8.5, -8.4, -8.3), (0, 3))],
 )
 def test_controversiality_breaks_ties(losses: tuple[float, ...], expected: tuple[int, int]) -> None:
-    """The medians allow the ranks 1 + 4 and 2 + 3 only."""
+    """The medians allow only the ranks 1 + 4 and 2 + 3."""
     naturals = [(-1.0, -1.0), (-1.0, -9.0), (-9.0, -1.0), (-9.0, -9.0)]
     triplets = [
-        triplet(
+        make_triplet(
             i,
             ("a", "b"),
             (*n, n[0] + loss, n[1] + loss),
@@ -176,33 +177,33 @@ def test_controversiality_breaks_ties(losses: tuple[float, ...], expected: tuple
     ]
     assert worst_ranks(triplets).tolist() == [1, 2, 3, 4]
     question = TripletQuestion(per_pair=2, quantiles=2, objective="worst-rank")
-    found = select_triplets(triplets, question)
-    assert found.certificate.objective == found.certificate.bound == 5
-    assert found.triplets == tuple(triplets[i] for i in expected)
+    selection = select_triplets(triplets, question)
+    assert selection.certificate.objective == selection.certificate.bound == 5
+    assert selection.triplets == tuple(triplets[i] for i in expected)
 
 
-def test_nats_beyond_enough_do_not_count_and_the_question_is_stated_whole() -> None:
-    """Witness: by hand; the second and third have enough nats, and words of their own kind."""
+def test_nats_beyond_enough_do_not_count() -> None:
+    """Witness: by hand; the second and third have enough nats, but the third has misfits."""
     texts = [("Dogs sleep.", "Cats sleep."), ("Cats bark.", "Owls sleep."), ("Sleep cats.", "One.")]
     triplets = [
-        triplet(i, ("a", "b"), (-9.0, -9.0, -9 - drop, -9 - drop), ("Owls bark.", *made))
-        for i, (drop, made) in enumerate(zip((4.9, 5.0, 50.0), texts, strict=True))
+        make_triplet(i, ("a", "b"), (-9.0, -9.0, -9 - drop, -9 - drop), ("Owls bark.", *synthetics))
+        for i, (drop, synthetics) in enumerate(zip((4.9, 5.0, 50.0), texts, strict=True))
     ]
     question = TripletQuestion(per_pair=1, quantiles=0, tags=TAGS)
-    found = select_triplets(triplets, question)
-    assert found.triplets == (triplets[1],)
-    assert found.certificate.question == replace(question, enough=5.0)
-    low = select_triplets(triplets, replace(question, enough=0.0))
-    assert low.triplets == (triplets[1],), "as many misfits, fewer new words"
+    selection = select_triplets(triplets, question)
+    assert selection.triplets == (triplets[1],)
+    assert selection.certificate.question == replace(question, enough=5.0)
+    low_selection = select_triplets(triplets, replace(question, enough=0.0))
+    assert low_selection.triplets == (triplets[1],), "as many misfits, fewer new words"
     with pytest.raises(
         InfeasibleError, match=r"with at least 5 nats on each side: a-b 2 of 3\. If"
     ):
         select_triplets(triplets, replace(question, per_pair=3))
 
 
-def test_a_decile_that_cannot_be_filled_is_named() -> None:
+def test_a_quantile_that_cannot_be_filled_is_named() -> None:
     triplets = [
-        triplet(i, ("a", "b"), (-1.0 - i, -3.0, -20.0, -20.0), (f"Cats {i}.", "One.", "Two."))
+        make_triplet(i, ("a", "b"), (-1.0 - i, -3.0, -20.0, -20.0), (f"Cats {i}.", "One.", "Two."))
         for i in range(10)
     ]
     with pytest.raises(InfeasibleError, match=r"quartile 2 of p\(n\|b\) for a-b \(1\)"):
@@ -217,25 +218,30 @@ def test_a_decile_that_cannot_be_filled_is_named() -> None:
         (("One big pig.", "Owls hoot.", "Many dogs sleep."), "one big …"),
     ],
 )
-def test_sentences_that_are_too_much_alike_are_named(texts: tuple[str, ...], gap: str) -> None:
-    """By hand: a synthetic sentence with another's synthetic or natural one."""
-    every = (("Cats sleep.", "One big cat.", "One big dog."), texts)
+def test_too_similar_sentences_are_named(texts: tuple[str, ...], gap: str) -> None:
+    """By hand: a synthetic sentence is similar to a sentence of another triplet."""
+    all_texts = (("Cats sleep.", "One big cat.", "One big dog."), texts)
     triplets = [
-        triplet(i, ("a", "b"), (-1.0, -3.0, -20.0, -20.0), three)  # type: ignore[arg-type]
-        for i, three in enumerate(every)
+        make_triplet(i, ("a", "b"), (-1.0, -3.0, -20.0, -20.0), sentences)  # type: ignore[arg-type]
+        for i, sentences in enumerate(all_texts)
     ]
     question = TripletQuestion(per_pair=2, quantiles=0)
     with pytest.raises(InfeasibleError, match=f"sentences like '{gap}'"):
         select_triplets(triplets, question)
     assert select_triplets(triplets, replace(question, per_pair=1)).triplets
-    # Only natural sentences, or those of one triplet, are alike
-    other = triplet(1, ("a", "b"), (-1.0, -3.0, -20.0, -20.0), ("Cats play.", "Two.", "Two two."))
-    assert select_triplets([triplets[0], other], question).triplets == (triplets[0], other)
+    # Similar natural sentences, or similar sentences within a triplet, are allowed
+    dissimilar = make_triplet(
+        1, ("a", "b"), (-1.0, -3.0, -20.0, -20.0), ("Cats play.", "Two.", "Two two.")
+    )
+    assert select_triplets([triplets[0], dissimilar], question).triplets == (
+        triplets[0],
+        dissimilar,
+    )
 
 
-def test_a_word_that_stands_too_often_is_named() -> None:
+def test_a_word_that_occurs_too_often_is_named() -> None:
     with pytest.raises(InfeasibleError, match="word 'c"):
-        selected(word_cap=1, quantiles=0)
+        select_example(word_cap=1, quantiles=0)
 
 
 @pytest.mark.parametrize(
@@ -255,95 +261,112 @@ def test_a_word_that_stands_too_often_is_named() -> None:
 )
 def test_unusable_questions_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        selected(**change)
+        select_example(**change)
 
 
 def test_unusable_triplets_are_refused() -> None:
-    good = some_triplets((4, 4), seed=0)
-    one = good[0]
-    for bad, message in (
+    triplets = make_triplets((4, 4), seed=0)
+    first = triplets[0]
+    for bad_triplets, message in (
         ([], "no triplets"),
-        ([one, one], "occurs twice"),
-        ([*good, replace(one, triplet_id="t")], "t occurs twice"),
+        ([first, first], "occurs twice"),
+        ([*triplets, replace(first, triplet_id="t")], "t occurs twice"),
         (
-            [*good, replace(one, triplet_id="t", model_1="b", model_2="a")],
+            [*triplets, replace(first, triplet_id="t", model_1="b", model_2="a")],
             "in the same order in all rows",
         ),
-        ([replace(one, log_prob_natural_model_1=-np.inf)], "not finite"),
-        ([replace(one, controversiality=0.0)], "do not belong together"),
-        ([replace(one, controversiality=one.controversiality + 0.01)], "do not belong together"),
-        ([replace(one, controversiality=float("nan"))], "do not belong together"),
+        ([replace(first, log_prob_natural_model_1=-np.inf)], "not finite"),
+        ([replace(first, controversiality=0.0)], "do not belong together"),
+        (
+            [replace(first, controversiality=first.controversiality + 0.01)],
+            "do not belong together",
+        ),
+        ([replace(first, controversiality=float("nan"))], "do not belong together"),
     ):
         with pytest.raises(InputError, match=message):
-            select_triplets(bad, QUESTION)
+            select_triplets(bad_triplets, QUESTION)
     with pytest.raises(InputError, match=r"'.*' under a, which is missing"):
-        select_triplets(good, replace(QUESTION, token_balance=1.0))
+        select_triplets(triplets, replace(QUESTION, token_balance=1.0))
 
 
-def test_log_probabilities_of_float32_make_the_controversiality_anew() -> None:
-    """Witness: Eq. 4 from the log-probabilities as they stand, for each that is chosen."""
+def test_rounded_controversialities_are_recomputed() -> None:
+    """Witness: Eq. 4 with the stored log-probabilities of each selected triplet."""
     columns = [field.name for field in fields(Triplet) if field.name.startswith("log_prob")]
 
-    def coarse(t: Triplet) -> Triplet:
+    def round_to_float32(t: Triplet) -> Triplet:
         values: dict[str, Any] = {c: float(np.float32(1.7 * getattr(t, c) - 60)) for c in columns}
         return replace(t, **values)
 
-    rounded = [coarse(t) for t in some_triplets((6, 6), seed=1)]
+    rounded = [round_to_float32(t) for t in make_triplets((6, 6), seed=1)]
 
-    def stated(t: Triplet, off: float) -> Triplet:
-        made = t.log_prob_natural_model_1 - t.log_prob_synthetic_1_model_1
-        made += t.log_prob_natural_model_2 - t.log_prob_synthetic_2_model_2
-        return replace(t, controversiality=made + off)
+    def with_error(t: Triplet, error: float) -> Triplet:
+        exact = t.log_prob_natural_model_1 - t.log_prob_synthetic_1_model_1
+        exact += t.log_prob_natural_model_2 - t.log_prob_synthetic_2_model_2
+        return replace(t, controversiality=exact + error)
 
-    off = [stated(t, (-1) ** n * 6e-5) for n, t in enumerate(rounded)]
+    inexact = [with_error(t, (-1) ** n * 6e-5) for n, t in enumerate(rounded)]
     question = replace(QUESTION, objective="controversiality")
-    chosen = select_triplets(off, question)
-    assert chosen.triplets == select_triplets([stated(t, 0) for t in rounded], question).triplets
-    for one in chosen.triplets:
-        assert one.controversiality == pytest.approx(stated(one, 0).controversiality, abs=1e-12)
-    verify_triplets(off, chosen)
-    false = replace(chosen, triplets=(stated(chosen.triplets[0], 1), *chosen.triplets[1:]))
+    selection = select_triplets(inexact, question)
+    assert (
+        selection.triplets
+        == select_triplets([with_error(t, 0) for t in rounded], question).triplets
+    )
+    for triplet in selection.triplets:
+        assert triplet.controversiality == pytest.approx(
+            with_error(triplet, 0).controversiality, abs=1e-12
+        )
+    verify_triplets(inexact, selection)
+    forged = replace(
+        selection, triplets=(with_error(selection.triplets[0], 1), *selection.triplets[1:])
+    )
     with pytest.raises(VerificationError, match="was not given, or has changed"):
-        verify_triplets(off, false)
+        verify_triplets(inexact, forged)
 
 
 VALUES = st.one_of(st.floats(-99, 0), st.sampled_from([-9.0, -8.5, -8.0, -7.25]))
 
 
-@given(small_questions(), st.integers(0, 2**16))
-def test_rules_of_second_account(asked: tuple[list[Triplet], TripletQuestion], drawn: int) -> None:
-    """Any set, not only an optimal one, keeps the rules of both accounts or breaks both."""
-    triplets, question = asked
-    some = [place for place in range(len(triplets)) if drawn >> place & 1]
-    needs = demand(question, by_model_pair(triplets))
-    kept = all(
-        r.lower <= sum(w for m, w in zip(r.members, r.weights, strict=True) if m in some) <= r.upper
-        for r in build_rules(triplets, question, needs, COUNTED)
+@given(triplet_problems(), st.integers(0, 2**16))
+def test_rules_equal_independent_rules(
+    problem: tuple[list[Triplet], TripletQuestion], bits: int
+) -> None:
+    """Any set, optimal or not, satisfies the rules of both implementations or of neither."""
+    triplets, question = problem
+    chosen = [index for index in range(len(triplets)) if bits >> index & 1]
+    counts = demand(question, by_model_pair(triplets))
+    satisfied = all(
+        r.lower
+        <= sum(w for m, w in zip(r.members, r.weights, strict=True) if m in chosen)
+        <= r.upper
+        for r in build_rules(triplets, question, counts, TOKEN_COUNTS)
     )
-    assert kept == triplet_recount.keeps_rules(
-        [triplets[place] for place in some], triplets, question, COUNTED
+    assert satisfied == triplet_recount.satisfies_rules(
+        [triplets[index] for index in chosen], triplets, question, TOKEN_COUNTS
     )
     assert worst_ranks(triplets).tolist() == triplet_recount.ranks(triplets).tolist()
-    own_costs, *_ = triplet_costs(triplets, question, sum(needs.values()))
-    assert own_costs == pytest.approx(triplet_recount.costs(triplets, question), abs=1e-9)
+    product_costs, *_ = triplet_costs(triplets, question, sum(counts.values()))
+    assert product_costs == pytest.approx(triplet_recount.costs(triplets, question), abs=1e-9)
 
 
 @given(st.lists(VALUES, min_size=1, max_size=60), st.integers(1, 12))
-def test_groups_are_those_of_pandas(values: list[float], n: int) -> None:
-    """Where edges coincide, which pandas drops then, each value's group ends at the same edge."""
+def test_quantile_groups_equal_those_of_pandas(values: list[float], n: int) -> None:
+    """If edges coincide, pandas drops some; then each value's group still ends at the same edge."""
     edges = quantile_edges(np.array(values), n)
-    mine = quantile_groups(np.array(values), edges)
+    groups = quantile_groups(np.array(values), edges)
     witness, bins = pd.qcut(values, n, labels=False, retbins=True, duplicates="drop")
     if len(bins) == n + 1:
-        assert mine.tolist() == witness.tolist()
+        assert groups.tolist() == witness.tolist()
     else:
-        above = np.array(values) > min(values)  # others are of the first group
-        assert edges[mine + 1][above].tolist() == bins[witness[above].astype(int) + 1].tolist()
-        assert set(mine[~above]) == {0}
+        above_min = np.array(values) > min(values)  # the others are in the first group
+        assert (
+            edges[groups + 1][above_min].tolist()
+            == bins[witness[above_min].astype(int) + 1].tolist()
+        )
+        assert set(groups[~above_min]) == {0}
 
 
 @pytest.mark.parametrize("size", [10, 11, 100, 101, 997])
-def test_evenly_spaced_values_on_edges_go_down_as_in_pandas(size: int) -> None:
+def test_values_on_edges_belong_to_the_lower_group_as_in_pandas(size: int) -> None:
     values = np.arange(size) / 7
     for n in range(1, 21):
         assert (
@@ -352,21 +375,22 @@ def test_evenly_spaced_values_on_edges_go_down_as_in_pandas(size: int) -> None:
         )
 
 
-def test_groups_have_names() -> None:
+def test_quantiles_have_names() -> None:
     assert [quantile_name(n) for n in (4, 7, 10)] == ["quartile", "7-quantile", "decile"]
 
 
-def test_of_equal_sets_the_judges_favourite_is_chosen() -> None:
-    """Witness: every set of two of six triplets that differ only in the judges' drops."""
-    some = some_triplets((6,), seed=1)
+def test_judges_break_ties_between_equal_sets() -> None:
+    """Witness: all pairs of six triplets that differ only in the judges' drops."""
+    triplets = make_triplets((6,), seed=1)
     drops = [3.0, 0.5, 2.0, -1.0, 2.5, 0.0]
     judged = [
-        replace(t, judge_drop_1=drop, judge_drop_2=1.0) for t, drop in zip(some, drops, strict=True)
+        replace(t, judge_drop_1=drop, judge_drop_2=1.0)
+        for t, drop in zip(triplets, drops, strict=True)
     ]
     question = TripletQuestion(per_pair=2, quantiles=0, enough=0.1)
-    chosen = select_triplets(judged, question).triplets
+    selection = select_triplets(judged, question).triplets
     costs = {
-        t.triplet_id: (triplet_recount.misfits(t), len(triplet_recount.new_words(t)))
+        t.triplet_id: (triplet_recount.count_misfits(t), len(triplet_recount.new_words(t)))
         for t in judged
     }
     sums = {
@@ -377,4 +401,4 @@ def test_of_equal_sets_the_judges_favourite_is_chosen() -> None:
         for pair in combinations(judged, 2)
         if all(min(t.drops) >= 0.1 for t in pair)
     }
-    assert {*chosen} == {*min(sums, key=sums.__getitem__)}
+    assert {*selection} == {*min(sums, key=sums.__getitem__)}

@@ -1,4 +1,4 @@
-"""The checks of finished selections catch what these could get wrong."""
+"""Checks of finished selections detect forged selections."""
 
 import json
 from collections.abc import Callable
@@ -13,26 +13,32 @@ from contstim.items.stimuli import Pair
 from contstim.optimization.selection.question import NaturalSelection, TripletSelection
 from contstim.optimization.selection.verification import verify_natural, verify_triplets
 from contstim.words.sentence import Sentence
-from tests.optimization.selection.tables import choose, random_table, repetitive_table, reviewed
-from tests.optimization.selection.test_triplets import COUNTED, TAGS, selected
+from tests.optimization.selection.tables import choose, make_review, random_table, repetitive_table
+from tests.optimization.selection.test_triplets import TAGS, TOKEN_COUNTS, select_example
 
 Forgery: TypeAlias = Callable[[Any], Any]
 
 
-def with_first(change: Callable[[Pair], Pair]) -> Forgery:
-    return lambda found: replace(found, pairs=(change(found.pairs[0]), *found.pairs[1:]))
+def change_first_pair(change: Callable[[Pair], Pair]) -> Forgery:
+    return lambda selection: replace(
+        selection, pairs=(change(selection.pairs[0]), *selection.pairs[1:])
+    )
 
 
-def change_first(**fields: Any) -> Forgery:
-    return with_first(lambda pair: replace(pair, **fields))
+def set_first_fields(**fields: Any) -> Forgery:
+    return change_first_pair(lambda pair: replace(pair, **fields))
 
 
-def stating(**fields: Any) -> Forgery:
-    return lambda found: replace(found, certificate=replace(found.certificate, **fields))
+def set_certificate_fields(**fields: Any) -> Forgery:
+    return lambda selection: replace(
+        selection, certificate=replace(selection.certificate, **fields)
+    )
 
 
-def asking(**rules: Any) -> Forgery:
-    return lambda found: stating(question=replace(found.certificate.question, **rules))(found)
+def set_question_fields(**rules: Any) -> Forgery:
+    return lambda selection: set_certificate_fields(
+        question=replace(selection.certificate.question, **rules)
+    )(selection)
 
 
 def swap_roles(p: Pair) -> Pair:
@@ -42,32 +48,34 @@ def swap_roles(p: Pair) -> Pair:
     )
 
 
-def use_twice(found: NaturalSelection) -> NaturalSelection:
-    first, _, *others = found.pairs
-    return replace(found, pairs=(first, replace(first, trial_id="pair-other"), *others))
+def use_twice(selection: NaturalSelection) -> NaturalSelection:
+    first, _, *other_pairs = selection.pairs
+    return replace(selection, pairs=(first, replace(first, trial_id="pair-other"), *other_pairs))
 
 
 @pytest.mark.parametrize(
     ("forge", "message"),
     [
-        (change_first(rank_1_model_1=0.001), "other ranks"),
-        (change_first(row_1=10_000), "used more than once"),
-        (change_first(sentence_1="Never scored."), "has changed"),
+        (set_first_fields(rank_1_model_1=0.001), "other ranks"),
+        (set_first_fields(row_1=10_000), "used more than once"),
+        (set_first_fields(sentence_1="Never scored."), "has changed"),
         (
-            with_first(lambda p: replace(p, sentence_1=p.sentence_2, sentence_2=p.sentence_1)),
+            change_first_pair(
+                lambda p: replace(p, sentence_1=p.sentence_2, sentence_2=p.sentence_1)
+            ),
             "has changed",
         ),
-        (with_first(swap_roles), "inadmissible"),
+        (change_first_pair(swap_roles), "inadmissible"),
         (use_twice, "used more than once"),
-        (lambda found: replace(found, pairs=found.pairs[:-1]), "it has .* pairs, not"),
-        (stating(objective=0.5), "it is worth"),
-        (stating(bound=50.0), "bound 50.0"),
-        (asking(per_pair=3), "it has .* pairs, not"),
-        (asking(counts=(("model-0", "model-1", 3),)), "it has .* pairs, not"),
-        (asking(same_length=True), "ranks|lengths"),
+        (lambda genuine: replace(genuine, pairs=genuine.pairs[:-1]), "it has .* pairs, not"),
+        (set_certificate_fields(objective=0.5), "it is worth"),
+        (set_certificate_fields(bound=50.0), "bound 50.0"),
+        (set_question_fields(per_pair=3), "it has .* pairs, not"),
+        (set_question_fields(counts=(("model-0", "model-1", 3),)), "it has .* pairs, not"),
+        (set_question_fields(same_length=True), "ranks|lengths"),
     ],
 )
-def test_forged_pairs_are_caught(forge: Forgery, message: str) -> None:
+def test_forged_pairs_are_detected(forge: Forgery, message: str) -> None:
     table = random_table()
     selection = choose(table, per_pair=4)
     verify_natural(table, selection)
@@ -75,54 +83,56 @@ def test_forged_pairs_are_caught(forge: Forgery, message: str) -> None:
         verify_natural(table, forge(selection))
 
 
-def test_sentences_that_a_rule_leaves_out_are_caught() -> None:
-    found = choose(repetitive_table(), per_pair=2)
-    claimed = asking(no_repeats=True, repeatable=frozenset())(found)
+def test_sentences_that_a_rule_excludes_are_detected() -> None:
+    selection = choose(repetitive_table(), per_pair=2)
+    forged = set_question_fields(no_repeats=True, repeatable=frozenset())(selection)
     with pytest.raises(VerificationError, match="repeats"):
-        verify_natural(repetitive_table(), claimed)
+        verify_natural(repetitive_table(), forged)
     table = random_table()
-    found = choose(table, per_pair=2)
+    selection = choose(table, per_pair=2)
     with pytest.raises(VerificationError, match="excluded"):
-        verify_natural(table, found, excluded=[Sentence.parse(str(found.pairs[0].sentence_1))])
+        verify_natural(
+            table, selection, excluded=[Sentence.parse(str(selection.pairs[0].sentence_1))]
+        )
 
 
-def test_pairs_that_both_models_order_alike_are_caught() -> None:
-    """Of two models of one order every pair is agreed on."""
+def test_agreeing_pairs_are_detected() -> None:
+    """Two models with equal scores agree on every pair."""
     table = random_table(20, 1)
-    alike = replace(table, models=("a", "b"), log_probs=table.log_probs[:, [0, 0]])
-    found = choose(alike, per_pair=2, agreeing=True)
-    verify_natural(alike, found)
+    agreeing_table = replace(table, models=("a", "b"), log_probs=table.log_probs[:, [0, 0]])
+    selection = choose(agreeing_table, per_pair=2, agreeing=True)
+    verify_natural(agreeing_table, selection)
     with pytest.raises(VerificationError, match="is inadmissible"):
-        verify_natural(alike, asking(agreeing=False)(found))
+        verify_natural(agreeing_table, set_question_fields(agreeing=False)(selection))
 
 
-def test_sentences_that_look_alike_are_caught() -> None:
-    """The rows are chosen from a table where the two sentences still differ."""
+def test_sentences_that_differ_only_in_end_marks_are_detected() -> None:
+    """The rows were selected from a table in which the two sentences still differ."""
     table = random_table()
-    found = choose(table, per_pair=2)
-    one, two = found.pairs[0].row_1, found.pairs[0].row_2
+    selection = choose(table, per_pair=2)
+    row_1, row_2 = selection.pairs[0].row_1, selection.pairs[0].row_2
     assert table.sentences is not None
     sentences = list(table.sentences)
-    sentences[one] = replace(sentences[two], end="!")
-    alike = replace(table, sentences=tuple(sentences))
+    sentences[row_1] = replace(sentences[row_2], end="!")
+    similar_table = replace(table, sentences=tuple(sentences))
     with pytest.raises(VerificationError, match="end marks"):
-        verify_natural(alike, change_first(sentence_1=sentences[one])(found))
+        verify_natural(similar_table, set_first_fields(sentence_1=sentences[row_1])(selection))
 
 
-def test_what_a_review_of_pairs_leaves_is_held_against_it() -> None:
+def test_rejected_pairs_in_a_selection_are_detected() -> None:
     table = random_table()
-    before = choose(table, per_pair=4)
-    review = reviewed(before.pairs, {before.pairs[0].trial_id})
-    after = choose(table, per_pair=4, review=review)
-    verify_natural(table, after, review=review)
+    old_selection = choose(table, per_pair=4)
+    review = make_review(old_selection.pairs, {old_selection.pairs[0].trial_id})
+    new_selection = choose(table, per_pair=4, review=review)
+    verify_natural(table, new_selection, review=review)
     with pytest.raises(VerificationError, match="was rejected"):
-        verify_natural(table, before, review=review)
+        verify_natural(table, old_selection, review=review)
 
 
-def showing(text: str) -> Forgery:
-    def forge(found: TripletSelection) -> TripletSelection:
-        first = replace(found.triplets[0], natural=Sentence.parse(text))
-        return replace(found, triplets=(first, *found.triplets[1:]))
+def set_first_natural(text: str) -> Forgery:
+    def forge(selection: TripletSelection) -> TripletSelection:
+        first = replace(selection.triplets[0], natural=Sentence.parse(text))
+        return replace(selection, triplets=(first, *selection.triplets[1:]))
 
     return forge
 
@@ -130,76 +140,79 @@ def showing(text: str) -> Forgery:
 @pytest.mark.parametrize(
     ("forge", "message"),
     [
-        (lambda found: replace(found, triplets=found.triplets[:-1]), "it has .* triplets, not"),
-        (showing("Pigs fly."), "was not given, or has changed"),
         (
-            lambda found: replace(found, triplets=(found.triplets[1], *found.triplets[1:])),
+            lambda genuine: replace(genuine, triplets=genuine.triplets[:-1]),
+            "it has .* triplets, not",
+        ),
+        (set_first_natural("Pigs fly."), "was not given, or has changed"),
+        (
+            lambda genuine: replace(genuine, triplets=(genuine.triplets[1], *genuine.triplets[1:])),
             "used more than once",
         ),
-        (stating(bound=1.0), "bound 1.0 is beyond"),
-        (stating(objective=1.0), "it is worth"),
-        (asking(natural_once=True), "natural sentence"),
-        (asking(word_cap=2), "word"),
-        (asking(token_balance=0.0), "tokens are not balanced"),
-        (asking(quantiles=4), "quantiles"),
-        (asking(objective="worst-rank"), "it is worth"),
+        (set_certificate_fields(bound=1.0), "bound 1.0 is beyond"),
+        (set_certificate_fields(objective=1.0), "it is worth"),
+        (set_question_fields(natural_once=True), "natural sentence"),
+        (set_question_fields(word_cap=2), "word"),
+        (set_question_fields(token_balance=0.0), "tokens are not balanced"),
+        (set_question_fields(quantiles=4), "quantiles"),
+        (set_question_fields(objective="worst-rank"), "it is worth"),
     ],
 )
-def test_forged_triplets_are_caught(forge: Forgery, message: str) -> None:
-    triplets, found = selected()
-    verify_triplets(triplets, found, tokens=COUNTED)
+def test_forged_triplets_are_detected(forge: Forgery, message: str) -> None:
+    triplets, genuine = select_example()
+    verify_triplets(triplets, genuine, tokens=TOKEN_COUNTS)
     with pytest.raises(VerificationError, match=message):
-        verify_triplets(triplets, forge(found), tokens=COUNTED)
+        verify_triplets(triplets, forge(genuine), tokens=TOKEN_COUNTS)
 
 
 @pytest.mark.parametrize(
     ("forge", "message"),
     [
-        (asking(enough=7.5), "too few nats"),
-        (asking(tags=None, enough=None, objective="controversiality"), "it is worth"),
-        (stating(objective=0.0), "it is worth"),
-        (stating(bound=1e6), "is beyond its objective"),
+        (set_question_fields(enough=7.5), "too few nats"),
+        (set_question_fields(tags=None, enough=None, objective="controversiality"), "it is worth"),
+        (set_certificate_fields(objective=0.0), "it is worth"),
+        (set_certificate_fields(bound=1e6), "is beyond its objective"),
     ],
 )
-def test_forged_readable_triplets_are_caught(forge: Forgery, message: str) -> None:
-    """The table of tags and enough nats are part of the question that is checked."""
-    triplets, found = selected(objective="readable", tags=TAGS, quantiles=0, per_pair=9)
-    verify_triplets(triplets, found, tokens=COUNTED)
+def test_forged_readable_triplets_are_detected(forge: Forgery, message: str) -> None:
+    """The checked question includes the table of tags and the required nats."""
+    triplets, genuine = select_example(objective="readable", tags=TAGS, quantiles=0, per_pair=9)
+    verify_triplets(triplets, genuine, tokens=TOKEN_COUNTS)
     with pytest.raises(VerificationError, match=message):
-        verify_triplets(triplets, forge(found), tokens=COUNTED)
+        verify_triplets(triplets, forge(genuine), tokens=TOKEN_COUNTS)
 
 
-def test_what_a_review_of_triplets_leaves_is_held_against_it() -> None:
-    triplets, before = selected()
-    review = reviewed(before.triplets, {before.triplets[0].triplet_id})
-    after = selected(review=review)[1]
-    verify_triplets(triplets, after, tokens=COUNTED, review=review)
+def test_rejected_triplets_in_a_selection_are_detected() -> None:
+    triplets, old_selection = select_example()
+    review = make_review(old_selection.triplets, {old_selection.triplets[0].triplet_id})
+    new_selection = select_example(review=review)[1]
+    verify_triplets(triplets, new_selection, tokens=TOKEN_COUNTS, review=review)
     with pytest.raises(VerificationError, match="was rejected"):
-        verify_triplets(triplets, before, tokens=COUNTED, review=review)
+        verify_triplets(triplets, old_selection, tokens=TOKEN_COUNTS, review=review)
 
 
-def test_triplets_with_similar_sentences_are_caught() -> None:
-    """By hand: the second triplet's sentence differs from the first one's by a word."""
-    triplets, found = selected()
-    first, second = found.triplets[:2]
+def test_triplets_with_similar_sentences_are_detected() -> None:
+    """By hand: a sentence of the second triplet differs from the first triplet's by a word."""
+    triplets, selection = select_example()
+    first, second = selection.triplets[:2]
     similar = replace(second, synthetic_1=first.synthetic_1)
-    forged = replace(found, triplets=(first, similar, *found.triplets[2:]))
-    given = [similar if t.triplet_id == second.triplet_id else t for t in triplets]
+    forged = replace(selection, triplets=(first, similar, *selection.triplets[2:]))
+    scored_triplets = [similar if t.triplet_id == second.triplet_id else t for t in triplets]
     with pytest.raises(VerificationError, match="differ by less than two words"):
-        verify_triplets(given, forged, tokens=COUNTED)
+        verify_triplets(scored_triplets, forged, tokens=TOKEN_COUNTS)
 
 
-def test_certificates_are_json_with_the_promised_fields(tmp_path: Path) -> None:
+def test_certificates_are_json_with_the_documented_fields(tmp_path: Path) -> None:
     rule: dict[str, Any] = {"no_repeats": True, "repeatable": frozenset({"the"})}
     path = tmp_path / "new" / "c.json"
     for certificate in (
         choose(repetitive_table(), per_pair=2, **rule).certificate,
-        selected(objective="readable", tags=TAGS)[1].certificate,
+        select_example(objective="readable", tags=TAGS)[1].certificate,
     ):
         certificate.save(path)
         facts = json.loads(path.read_text())
-        promised = "objective bound gap status solver version tie_rule candidates seconds".split()
-        assert facts.keys() == {*promised, "question", "format"}
+        documented = "objective bound gap status solver version tie_rule candidates seconds".split()
+        assert facts.keys() == {*documented, "question", "format"}
         assert facts["seconds"] > 0
         assert facts["gap"] == pytest.approx(0, abs=2e-6)
         assert facts["objective"] == certificate.objective

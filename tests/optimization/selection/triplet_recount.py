@@ -1,6 +1,6 @@
-"""A second account of what triplets are worth and which rules they keep: an oracle for tests.
+"""Independent objective values and rules of triplets, an oracle for tests.
 
-Written from the definitions, and apart from the code that selects and checks.
+This uses the definitions, not the code that selects and checks.
 """
 
 from collections import Counter, defaultdict
@@ -18,24 +18,26 @@ from contstim.optimization.selection.question import TripletQuestion
 
 Models = tuple[str, str]
 Tokens = Mapping[tuple[str, str], int]
-"""Number of tokens of (text of a sentence, model)."""
+"""Token counts by (text of a sentence, model)."""
 
 
-def by_models(triplets: Sequence[Triplet]) -> dict[Models, list[Triplet]]:
+def group_by_models(triplets: Sequence[Triplet]) -> dict[Models, list[Triplet]]:
     groups: dict[Models, list[Triplet]] = defaultdict(list)
     for triplet in triplets:
         groups[triplet.model_1, triplet.model_2].append(triplet)
     return dict(groups)
 
 
-def demands(triplets: Sequence[Triplet], question: TripletQuestion) -> dict[Models, int]:
-    """How many triplets each model pair needs."""
-    own = {(first, second): n for first, second, n in question.counts}
-    return {models: own.get(models, question.per_pair) for models in by_models(triplets)}
+def required_counts(triplets: Sequence[Triplet], question: TripletQuestion) -> dict[Models, int]:
+    """Return the number of triplets that each model pair needs."""
+    specified = {(first, second): n for first, second, n in question.counts}
+    return {
+        models: specified.get(models, question.per_pair) for models in group_by_models(triplets)
+    }
 
 
 def disagreements(triplets: Sequence[Triplet]) -> FloatArray:
-    """Both terms of Eq. 4, (2, n_triplets), nats: the higher, the more controversial."""
+    """Return both terms of Eq. 4, (2, n_triplets), in nats; higher is more controversial."""
     return np.array(
         [
             [t.log_prob_natural_model_1 - t.log_prob_synthetic_1_model_1 for t in triplets],
@@ -45,123 +47,137 @@ def disagreements(triplets: Sequence[Triplet]) -> FloatArray:
 
 
 def ranks(triplets: Sequence[Triplet]) -> FloatArray:
-    """1 for the most controversial of its model pair, (n_triplets,), by SciPy's ranks."""
-    found: dict[str, float] = {}
-    for own in by_models(triplets).values():
-        worse = rankdata(-disagreements(own), axis=1).max(axis=0)
-        ordinal = rankdata(worse, method="ordinal")
-        found |= {t.triplet_id: rank for t, rank in zip(own, ordinal, strict=True)}
-    return np.array([found[t.triplet_id] for t in triplets])
+    """Return SciPy's ranks within each model pair, (n_triplets,); 1 is the most controversial."""
+    rank_by_id: dict[str, float] = {}
+    for group in group_by_models(triplets).values():
+        worse_ranks = rankdata(-disagreements(group), axis=1).max(axis=0)
+        ordinal_ranks = rankdata(worse_ranks, method="ordinal")
+        rank_by_id |= {t.triplet_id: rank for t, rank in zip(group, ordinal_ranks, strict=True)}
+    return np.array([rank_by_id[t.triplet_id] for t in triplets])
 
 
 def new_words(triplet: Triplet) -> list[tuple[str, str]]:
-    """Words of the natural sentence and those that took their places, of both synthetic ones."""
+    """Return (old word, new word) for all changes in both synthetic sentences."""
     return [
-        (before, word)
-        for made in (triplet.synthetic_1, triplet.synthetic_2)
-        if len(made.words) == len(triplet.natural.words)
-        for before, word in zip(triplet.natural.words, made.words, strict=True)
-        if word != before
+        (old_word, word)
+        for synthetic in (triplet.synthetic_1, triplet.synthetic_2)
+        if len(synthetic.words) == len(triplet.natural.words)
+        for old_word, word in zip(triplet.natural.words, synthetic.words, strict=True)
+        if word != old_word
     ]
 
 
-def misfits(triplet: Triplet) -> int:
-    """Number of new words of another part of speech, where each word is of one, as in tags.csv."""
+def count_misfits(triplet: Triplet) -> int:
+    """Return the number of new words with another part of speech, by the tags in tags.csv."""
     rows = Path(__file__).with_name("tags.csv").read_text().splitlines()
     tags = dict(row.split(",")[:2] for row in rows)
     pairs = [(tags.get(a.lower()), tags.get(b.lower())) for a, b in new_words(triplet)]
-    return sum(before != tag for before, tag in pairs if before)
+    return sum(old_tag != new_tag for old_tag, new_tag in pairs if old_tag)
 
 
-def worths(triplets: Sequence[Triplet], question: TripletQuestion) -> FloatArray:
-    """The part of each triplet in the objective, (n_triplets,)."""
+def objective_values(triplets: Sequence[Triplet], question: TripletQuestion) -> FloatArray:
+    """Return the contribution of each triplet to the objective, (n_triplets,)."""
     if question.objective == "controversiality":
         return np.asarray(disagreements(triplets).sum(axis=0))
     if question.objective == "worst-rank":
         return ranks(triplets)
     changes = np.array([len(new_words(triplet)) for triplet in triplets])
-    digits = len(str(sum(demands(triplets, question).values()) * changes.max()))
-    return np.array([misfits(triplet) for triplet in triplets]) + changes / 10.0**digits
+    digits = len(str(sum(required_counts(triplets, question).values()) * changes.max()))
+    return np.array([count_misfits(triplet) for triplet in triplets]) + changes / 10.0**digits
 
 
-def values_of(
+def set_values(
     sets: Iterable[Sequence[Triplet]], triplets: Sequence[Triplet], question: TripletQuestion
 ) -> list[float]:
-    each = dict(zip((t.triplet_id for t in triplets), worths(triplets, question), strict=True))
-    return [sum(each[t.triplet_id] for t in chosen) for chosen in sets]
+    value_by_id = dict(
+        zip((t.triplet_id for t in triplets), objective_values(triplets, question), strict=True)
+    )
+    return [sum(value_by_id[t.triplet_id] for t in chosen) for chosen in sets]
 
 
 def costs(triplets: Sequence[Triplet], question: TripletQuestion) -> FloatArray:
-    """What is minimised, (n_triplets,); controversiality decides among equal sums of ranks."""
-    values = worths(triplets, question)
+    """Return the minimized costs, (n_triplets,); controversiality breaks ties of rank sums."""
+    values = objective_values(triplets, question)
     if question.objective == "readable":
         return values
     if question.objective == "controversiality":
         return -values
-    above = disagreements(triplets).sum(axis=0)
-    above -= above.min()
-    chosen = sum(demands(triplets, question).values())
-    return np.asarray(values - above / (2 * chosen * max(1.0, above.max())))
+    controversiality = disagreements(triplets).sum(axis=0)
+    controversiality -= controversiality.min()
+    n_selected = sum(required_counts(triplets, question).values())
+    return np.asarray(
+        values - controversiality / (2 * n_selected * max(1.0, controversiality.max()))
+    )
 
 
-def halves(values: list[float], n: int) -> list[int]:
-    """One or two groups by their definition: a value up to the median is in the first."""
+def assign_halves(values: list[float], n: int) -> list[int]:
+    """Return one or two groups by definition: values up to the median are in the first."""
     median = np.median(values or [0]) if n == 2 else np.inf
     return [int(value > median) for value in values]
 
 
-def keeps_rules_of_pair(
-    chosen: Sequence[Triplet], own: Sequence[Triplet], count: int, question: TripletQuestion
+def satisfies_pair_rules(
+    chosen: Sequence[Triplet], group: Sequence[Triplet], count: int, question: TripletQuestion
 ) -> bool:
-    """Whether the triplets chosen for a pair of models, of all its own, keep that pair's rules."""
+    """Return whether the chosen triplets of a model pair satisfy the rules of that pair."""
     if question.objective == "readable":
-        least = 5 if question.enough is None else question.enough
-        own = [t for t in own if min(disagreements([t])) >= least]
-    if len(chosen) != count or any(t not in own for t in chosen):
+        min_nats = 5 if question.enough is None else question.enough
+        group = [t for t in group if min(disagreements([t])) >= min_nats]
+    if len(chosen) != count or any(t not in group for t in chosen):
         return False
     n = question.quantiles or 1
-    even = Counter(dict.fromkeys(range(n), count // n))
-    columns = ([t.log_prob_natural_model_1 for t in own], [t.log_prob_natural_model_2 for t in own])
+    even_counts = Counter(dict.fromkeys(range(n), count // n))
+    columns = (
+        [t.log_prob_natural_model_1 for t in group],
+        [t.log_prob_natural_model_2 for t in group],
+    )
     return all(
-        Counter(g for t, g in zip(own, halves(column, n), strict=True) if t in chosen) == even
+        Counter(g for t, g in zip(group, assign_halves(column, n), strict=True) if t in chosen)
+        == even_counts
         for column in columns
     )
 
 
-def keeps_joint_rules(chosen: Sequence[Triplet], question: TripletQuestion, tokens: Tokens) -> bool:
-    """Whether a set keeps the rules about sentences, words and tokens."""
+def satisfies_joint_rules(
+    chosen: Sequence[Triplet], question: TripletQuestion, tokens: Tokens
+) -> bool:
+    """Return whether a set satisfies the rules about sentences, words and tokens."""
     naturals = Counter(t.natural.bare for t in chosen)
-    every = " ".join(s.bare.lower() for t in chosen for s in t.sentences).split()
-    words = Counter(map(tag_table(question.tags).lemma, every))
-    most = np.inf if question.token_balance is None else question.token_balance
+    all_words = " ".join(s.bare.lower() for t in chosen for s in t.sentences).split()
+    words = Counter(map(tag_table(question.tags).lemma, all_words))
+    max_surplus = np.inf if question.token_balance is None else question.token_balance
     surplus = {
-        models: sum(tokens[t.synthetic_1.text, "a"] - tokens[t.synthetic_2.text, "a"] for t in own)
-        / len(own)
-        for models, own in by_models(chosen).items()
+        models: sum(
+            tokens[t.synthetic_1.text, "a"] - tokens[t.synthetic_2.text, "a"] for t in group
+        )
+        / len(group)
+        for models, group in group_by_models(chosen).items()
     }
     return (
         (not question.natural_once or max(naturals.values(), default=0) <= 1)
         and (question.word_cap is None or max(words.values(), default=0) <= question.word_cap)
-        and all(abs(mean) <= most for mean in surplus.values())
+        and all(abs(mean) <= max_surplus for mean in surplus.values())
         and not any(
-            len(made) == len(other)
-            and sum(a.lower() != b.lower() for a, b in zip(made.words, other.words, strict=True))
+            len(synthetic) == len(sentence)
+            and sum(
+                a.lower() != b.lower() for a, b in zip(synthetic.words, sentence.words, strict=True)
+            )
             < 2
-            for one, two in permutations(chosen, 2)
-            for made in (one.synthetic_1, one.synthetic_2)
-            for other in two.sentences
+            for first, second in permutations(chosen, 2)
+            for synthetic in (first.synthetic_1, first.synthetic_2)
+            for sentence in second.sentences
         )
     )
 
 
-def keeps_rules(
+def satisfies_rules(
     chosen: Sequence[Triplet],
     triplets: Sequence[Triplet],
     question: TripletQuestion,
     tokens: Tokens,
 ) -> bool:
-    needs, parts = demands(triplets, question), by_models(chosen)
-    return keeps_joint_rules(chosen, question, tokens) and all(
-        keeps_rules_of_pair(parts.get(models, []), own, needs[models], question)
-        for models, own in by_models(triplets).items()
+    counts, chosen_by_models = required_counts(triplets, question), group_by_models(chosen)
+    return satisfies_joint_rules(chosen, question, tokens) and all(
+        satisfies_pair_rules(chosen_by_models.get(models, []), group, counts[models], question)
+        for models, group in group_by_models(triplets).items()
     )
