@@ -19,7 +19,7 @@ Draw = Callable[[Path, Sequence[Epoch]], None]
 
 @pytest.fixture(scope="module", autouse=True)
 def draw_curve() -> Iterator[Draw]:
-    """Return the function that draws curves, which other trainings replace to save time."""
+    """Replace the slow drawing of curves in trainings; return the original function."""
     draw = record._draw
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(record, "_draw", lambda path, _curve: path.touch())

@@ -65,14 +65,14 @@ class TestContract(LanguageModelContract):
         assert isinstance(model, CausalModel)
         tokenizer, network = model._tokenizer, model.checkpoint.model
         words, space = continuation.sentence.words, " " if model._space else ""
-        ids, before = (
+        ids, prefix_ids = (
             tokenizer(space + " ".join(part), add_special_tokens=False)["input_ids"] if part else []
             for part in (words, words[: continuation.start])
         )
         with torch.no_grad():
             logits = network(torch.tensor([[*model._context, *ids]])).logits[0].double()
         terms = logits.log_softmax(dim=1)[-len(ids) - 1 : -1]
-        return float(sum(terms[i, ids[i]] for i in range(len(before), len(ids))))
+        return float(sum(terms[i, ids[i]] for i in range(len(prefix_ids), len(ids))))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -208,14 +208,14 @@ def test_candidates_have_the_tokens_of_the_full_sentence(load: Load, position: i
     checkpoint = load("gpt2")
     tokenizer = checkpoint.tokenizer
     sentence, words = Sentence.parse("The old dog never sleeps"), (*ALL_WORDS, *ODD_WORDS)
-    before = tuple(tokenizer(" ".join(sentence.words[:position]))["input_ids"])
+    prefix_ids = tuple(tokenizer(" ".join(sentence.words[:position]))["input_ids"])
     spanning = copy.deepcopy(tokenizer)
     spanning.add_tokens("of the")  # a token that spans two words
     assert words_are_independent(tokenizer)
     assert not words_are_independent(spanning)
     fast_tokens, full_tokens = (
         CausalModel(replace(checkpoint, tokenizer=candidate_tokenizer))
-        ._candidates(sentence, position, words, before)
+        ._candidates(sentence, position, words, prefix_ids)
         .tokens
         for candidate_tokenizer in (tokenizer, spanning)
     )

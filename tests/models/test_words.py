@@ -216,8 +216,8 @@ def make_byte_level(*texts: bytes) -> Any:
     [
         ("é la".encode(), True),
         ("　 　".encode(), False),
-        (b" \xe3\x80", False),  # how an ideographic space begins, and how kana do
-        (b"\xa0 \xa0", True),  # how `à` ends, too
+        (b" \xe3\x80", False),  # begins an ideographic space, and kana as well
+        (b"\xa0 \xa0", True),  # also ends `à`
     ],
 )
 def test_byte_tokens_are_read_as_text(text: bytes, joins: bool) -> None:

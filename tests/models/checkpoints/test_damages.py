@@ -39,7 +39,7 @@ DAMAGES: dict[str, Damage] = {
 
 
 def _check_refused_or_same(folder: Path, expected: np.ndarray) -> ModelError | None:
-    """Return the error, which must name the folder in a short printable message, if any."""
+    """Check that scores are unchanged or a short error names the folder; return the error."""
     try:
         scores = score(folder)
     except ModelError as error:

@@ -141,7 +141,7 @@ def test_fingerprints_depend_on_rules_seeds_and_models(make_masked: Masked) -> N
     assert models[0].convention.context == "[CLS]"
 
 
-def test_train_mode_does_not_matter(make_masked: Masked) -> None:
+def test_train_mode_does_not_change_scores(make_masked: Masked) -> None:
     model = make_masked("bert", rule="pll-original")
     expected = model.log_probs(SENTENCES)
     model.checkpoint.model.train()

@@ -45,7 +45,7 @@ def test_bounds_hold_at_every_position(make_masked: Masked, kind: str, rule: str
         assert np.isfinite(replacements.estimate).all()
 
 
-def test_estimates_differ_as_the_terms_of_the_words(make_masked: Masked) -> None:
+def test_estimates_equal_word_terms_up_to_a_constant(make_masked: Masked) -> None:
     """Single-token words differ in their own terms and in their effect on other words."""
     model = make_masked("bert")
     words = [w for w in WORDS if model.tokens_per_word([w], initial=False)[0] == 1]
