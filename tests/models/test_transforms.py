@@ -68,7 +68,7 @@ def test_mean_equals_calculation_by_hand(tiny_checkpoint: Folder) -> None:
 
 
 @pytest.fixture(params=["kenlm", "gpt2", "bert@pll-original"])
-def transformable(
+def plain_specification(
     request: pytest.FixtureRequest, arpa: Callable[[int], Path], tiny_checkpoint: Folder
 ) -> str:
     if request.param == "kenlm":
@@ -79,9 +79,9 @@ def transformable(
 class TestTransforms(ScorerContract):
     @pytest.fixture(params=["mean", "slor:{}"])
     def model(
-        self, transformable: str, arpa: Callable[[int], Path], request: pytest.FixtureRequest
+        self, plain_specification: str, arpa: Callable[[int], Path], request: pytest.FixtureRequest
     ) -> Scorer:
-        return load_scorer(f"{transformable}+{request.param.format(arpa(1))}", device="cpu")
+        return load_scorer(f"{plain_specification}+{request.param.format(arpa(1))}", device="cpu")
 
     def reads_as_text(self, model: Scorer, sentence: Sentence, position: int) -> bool:
         assert isinstance(model, Transformed)

@@ -50,7 +50,7 @@ def copy(folders: Callable[[str], Path], tmp_path: Path) -> Copy:
 
 
 @pytest.fixture(scope="session")
-def undamaged(folders: Callable[[str], Path]) -> Scores:
+def undamaged_scores(folders: Callable[[str], Path]) -> Scores:
     """Return the scores of an undamaged tiny checkpoint."""
     return cache(lambda name: score(folders(name)))
 

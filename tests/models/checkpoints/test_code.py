@@ -154,14 +154,16 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("kind", PUBLISHED)
-def test_extra_heads_and_buffers_are_ignored(copy: Copy, undamaged: Scores, kind: str) -> None:
+def test_extra_heads_and_buffers_are_ignored(
+    copy: Copy, undamaged_scores: Scores, kind: str
+) -> None:
     folder = copy(kind)
     names = PUBLISHED[kind]
     edit_weights(folder, lambda weights: weights.update({name: torch.ones(2) for name in names}))
-    assert np.array_equal(score(folder), undamaged(kind))
+    assert np.array_equal(score(folder), undamaged_scores(kind))
 
 
-def test_old_names_of_layer_norms_are_loaded(copy: Copy, undamaged: Scores) -> None:
+def test_old_names_of_layer_norms_are_loaded(copy: Copy, undamaged_scores: Scores) -> None:
     """bert-large-cased calls them gamma and beta. Witness: the undamaged scores."""
     folder = copy("bert")
 
@@ -171,7 +173,7 @@ def test_old_names_of_layer_norms_are_loaded(copy: Copy, undamaged: Scores) -> N
             weights[old_name] = weights.pop(name)
 
     edit_weights(folder, rename)
-    assert np.array_equal(score(folder), undamaged("bert"))
+    assert np.array_equal(score(folder), undamaged_scores("bert"))
 
 
 def test_new_classifier_needs_the_complete_network(copy: Copy) -> None:
@@ -274,7 +276,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     ("kind", "file"), [("bert", "vocab.txt"), ("gpt2", "vocab.json"), ("gpt2", "merges.txt")]
 )
 def test_damaged_files_of_older_tokenizers_are_refused(
-    copy: Copy, undamaged: Scores, kind: str, file: str, damage: str
+    copy: Copy, undamaged_scores: Scores, kind: str, file: str, damage: str
 ) -> None:
     """Witness: the same tokenizer from tokenizer.json."""
     folder = copy(kind)
@@ -282,7 +284,7 @@ def test_damaged_files_of_older_tokenizers_are_refused(
     original = (folder / file).read_bytes()
     DAMAGES[damage](folder / file)
     if (folder / file).is_file() and (folder / file).read_bytes() == original:
-        assert np.array_equal(score(folder), undamaged(kind))
+        assert np.array_equal(score(folder), undamaged_scores(kind))
         return
     with pytest.raises(ModelError, match=str(folder)):
         score(folder)

@@ -67,14 +67,14 @@ DAMAGED = [
 @pytest.mark.parametrize(("kind", "file", "damage"), DAMAGED)
 def test_damaged_file_is_refused_or_harmless(
     copy: Copy,
-    undamaged: Scores,
+    undamaged_scores: Scores,
     capfd: pytest.CaptureFixture[str],
     kind: str,
     file: str,
     damage: str,
 ) -> None:
     folder = copy(kind)
-    expected = undamaged(kind)
+    expected = undamaged_scores(kind)
     capfd.readouterr()
     DAMAGES[damage](folder / file)
     error = _check_refused_or_same(folder, expected)
@@ -124,22 +124,24 @@ def test_impossible_configuration_is_refused(
 
 @pytest.mark.parametrize("value", [None, 7, {"__type": "AddedToken"}, []], ids=str)
 def test_invalid_unknown_token_is_refused_or_harmless(
-    copy: Copy, undamaged: Scores, value: object
+    copy: Copy, undamaged_scores: Scores, value: object
 ) -> None:
     folder = copy("bert")
     edit(folder / "tokenizer_config.json", unk_token=value)
-    _check_refused_or_same(folder, undamaged("bert"))
+    _check_refused_or_same(folder, undamaged_scores("bert"))
 
 
 @pytest.mark.parametrize("damage", ["whole", "empty", "cut in the middle", "random bytes"])
-def test_pickled_weights_are_read_or_refused(copy: Copy, undamaged: Scores, damage: str) -> None:
+def test_pickled_weights_are_read_or_refused(
+    copy: Copy, undamaged_scores: Scores, damage: str
+) -> None:
     folder = copy("gpt2")
     pickled = folder / "pytorch_model.bin"
     torch.save(load_file(folder / "model.safetensors"), pickled)
     (folder / "model.safetensors").unlink()
     if damage != "whole":
         DAMAGES[damage](pickled)
-    error = _check_refused_or_same(folder, undamaged("gpt2"))
+    error = _check_refused_or_same(folder, undamaged_scores("gpt2"))
     assert (error is None) == (damage == "whole")
 
 

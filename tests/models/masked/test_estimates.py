@@ -82,7 +82,7 @@ def test_bound_of_a_long_word_uses_first_tokens_only(make_masked: Masked) -> Non
 
 
 @pytest.fixture(scope="module")
-def joining() -> Checkpoint:
+def joining_checkpoint() -> Checkpoint:
     """A SentencePiece-like tokenizer with a piece that joins a word and the full stop."""
     pieces = ["<unk>", "[CLS]", "[SEP]", "[MASK]", "<pad>", "▁the", "▁dog", "▁dog.", "▁cat", "▁saw"]
     scores = [0.0] * 5 + [-1.0, -2.0, -2.5, -2.0, -2.0]
@@ -104,10 +104,10 @@ def joining() -> Checkpoint:
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.startswith("pll")])
 @pytest.mark.parametrize("text", ["the dog saw the dog", "the dog saw the cat"])
 def test_bounds_hold_for_words_joined_to_end_marks(
-    joining: Checkpoint, rule: str, text: str
+    joining_checkpoint: Checkpoint, rule: str, text: str
 ) -> None:
     """Witness: scores of the rewritten sentences."""
-    model = MaskedModel(joining, rule=rule)
+    model = MaskedModel(joining_checkpoint, rule=rule)
     sentence, words = Sentence.parse(text), ("cat", "the", "dog")
     expected = model.log_probs([sentence.replace(4, word) for word in words])
     replacements = model.replacements(sentence, 4, words)

@@ -28,26 +28,26 @@ def estimate_literally(
         for n in range(1, order + 1)
     ]
 
-    def adjusted(gram: Gram) -> int:
+    def adjusted_count(gram: Gram) -> int:
         if gram == ("<s>",):
             return 0
         if len(gram) == order or gram[0] == "<s>":
             return raw[len(gram) - 1][gram]
         return len({g[0] for g in raw[len(gram)] if g[1:] == gram})
 
-    def prob(gram: Gram) -> float:
+    def probability(gram: Gram) -> float:
         n, context = len(gram), gram[:-1]
-        siblings = [adjusted((*context, w)) for w in words]
+        siblings = [adjusted_count((*context, w)) for w in words]
         total = sum(siblings)
-        lower = prob(gram[1:]) if n > 1 else 1 / (len(words) - 1)
+        lower = probability(gram[1:]) if n > 1 else 1 / (len(words) - 1)
         if not total:
             return lower
         discount_by_count = [0.0, *discounts[n - 1]]
         weight = sum(discount_by_count[min(a, 3)] for a in siblings) / total
-        count = adjusted(gram)
+        count = adjusted_count(gram)
         return (count - discount_by_count[min(count, 3)]) / total + weight * lower
 
-    return {g: prob(g) for counter in raw for g in counter if g != ("<s>",)}
+    return {g: probability(g) for counter in raw for g in counter if g != ("<s>",)}
 
 
 def read_probabilities(tables: NgramTables) -> dict[Gram, float]:

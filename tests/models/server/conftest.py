@@ -15,7 +15,7 @@ from tests.models.tiny import Load
 
 
 @pytest.fixture(autouse=True)
-def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def _remove_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
 
 
@@ -25,7 +25,7 @@ def checkpoint(load: Load) -> Checkpoint:
 
 
 @pytest.fixture(scope="session")
-def local(checkpoint: Checkpoint) -> CausalModel:
+def local_model(checkpoint: Checkpoint) -> CausalModel:
     """The witness: the same network in this process."""
     return CausalModel(checkpoint)
 
@@ -41,17 +41,17 @@ def network(checkpoint: Checkpoint) -> Callable[[Row], np.ndarray]:
 
 
 @pytest.fixture(scope="session")
-def hashed(checkpoint: Checkpoint) -> HashedNetwork:
+def hashed_network(checkpoint: Checkpoint) -> HashedNetwork:
     """A network that needs almost no time."""
     return HashedNetwork(len(checkpoint.tokenizer))
 
 
 @pytest.fixture(scope="session")
-def healthy(checkpoint: Checkpoint, network: Callable[[Row], np.ndarray]) -> FakeServer:
+def healthy_server(checkpoint: Checkpoint, network: Callable[[Row], np.ndarray]) -> FakeServer:
     return FakeServer(network, checkpoint.tokenizer)
 
 
 @pytest.fixture(scope="session")
-def make_fake(checkpoint: Checkpoint, hashed: HashedNetwork) -> MakeFake:
+def make_fake(checkpoint: Checkpoint, hashed_network: HashedNetwork) -> MakeFake:
     """Return a function that makes a server of a kind with a network that needs almost no time."""
-    return lambda kind=FakeServer, **options: kind(hashed, checkpoint.tokenizer, **options)
+    return lambda kind=FakeServer, **options: kind(hashed_network, checkpoint.tokenizer, **options)

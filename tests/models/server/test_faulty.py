@@ -261,7 +261,7 @@ REFUSED: dict[type[FakeServer], set[str]] = {
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make pauses a hundred times shorter."""
     monkeypatch.setattr(client, "_FIRST_PAUSE", 0.005)
     monkeypatch.setattr(client, "_MAX_PAUSE", 0.05)
@@ -306,7 +306,7 @@ CASES = [
 ]
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize(
     ("faulty", "dialect", "returns_ids"),
     CASES,
@@ -371,7 +371,7 @@ class Strict(FakeServer):
         return super().completions(body)
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize(
     ("faulty", "dialect"),
     [
@@ -392,7 +392,7 @@ def test_temporary_faults_do_not_change_scores(
     np.testing.assert_allclose(served, local_scores, rtol=0, atol=1e-4)
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("short_pauses")
 def test_permanently_slow_server_is_refused(make_fake: MakeFake) -> None:
     class Asleep(FakeServer):
         def replace_reply(self, reply: Reply) -> Reply:
@@ -403,7 +403,7 @@ def test_permanently_slow_server_is_refused(make_fake: MakeFake) -> None:
         score_served(fake, url, "&timeout=0.2", patience=0.5)
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("short_pauses")
 def test_unreachable_server_is_reported() -> None:
     with FakeServer(lambda row: np.zeros((len(row), 2)), None).running() as url:
         pass  # the port is free again
@@ -425,7 +425,7 @@ def make_other_network(network: Network) -> Network:
     return compute_log_probs
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_after_a_restart_only_the_same_model_is_accepted(dialect: str, make_fake: MakeFake) -> None:
     fake = make_fake()
@@ -451,7 +451,7 @@ CHANGES: dict[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
 }
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize("change", CHANGES)
 def test_changed_values_on_an_open_connection_are_refused(
     change: str, make_fake: MakeFake, tmp_path: Path
@@ -482,7 +482,7 @@ def test_changed_values_on_an_open_connection_are_refused(
             assert np.isnan(stored).all()
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("short_pauses")
 def test_rounding_within_the_tolerance_is_accepted(make_fake: MakeFake) -> None:
     """Witness: the network in this process; the error names a sufficient tolerance."""
     fake = make_fake(Rounded)

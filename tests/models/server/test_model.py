@@ -47,12 +47,14 @@ class TestContract(LanguageModelContract):
         return True
 
 
-def test_scores_equal_those_of_the_local_network(healthy: FakeServer, local: CausalModel) -> None:
+def test_scores_equal_those_of_the_local_network(
+    healthy_server: FakeServer, local_model: CausalModel
+) -> None:
     """Witness: the same network in this process; `test_faulty` covers other dialects."""
-    with healthy.in_process() as url:
-        served = load_model(f"server:{url}#{MODEL}?tokenizer={healthy.location}")
+    with healthy_server.in_process() as url:
+        served = load_model(f"server:{url}#{MODEL}?tokenizer={healthy_server.location}")
         scores = served.log_probs(PARSED)
-        np.testing.assert_allclose(scores, local.log_probs(PARSED), rtol=0, atol=1e-4)
+        np.testing.assert_allclose(scores, local_model.log_probs(PARSED), rtol=0, atol=1e-4)
 
 
 class Unhurried(FakeServer):
@@ -75,7 +77,9 @@ def test_waiting_for_a_server_counts_as_network_time(make_fake: MakeFake) -> Non
     assert 0.1 <= tally.seconds <= elapsed
 
 
-def test_searches_use_the_draft(fake: FakeServer, hashed: HashedNetwork, tmp_path: Path) -> None:
+def test_searches_use_the_draft(
+    fake: FakeServer, hashed_network: HashedNetwork, tmp_path: Path
+) -> None:
     """Witness: the result's scores under the server's own network."""
     words = Vocabulary.from_sentences(PARSED[:3])
     bigram, trigram = (
@@ -95,7 +99,7 @@ def test_searches_use_the_draft(fake: FakeServer, hashed: HashedNetwork, tmp_pat
         result = synthesize(served, trigram, PARSED[1], words, seed=0, recipe=recipe)
     tokenizer = fake.tokenizer
     rows = tokenizer([PARSED[1].text, result.synthetic.text])["input_ids"]
-    natural, synthetic = (hashed.score([tokenizer.bos_token_id, *row], 1) for row in rows)
+    natural, synthetic = (hashed_network.score([tokenizer.bos_token_id, *row], 1) for row in rows)
     assert result.log_probs[0] == pytest.approx(synthetic, abs=1e-3)
     assert synthetic >= natural - 1e-3
     assert result.log_probs[1] < result.natural_log_probs[1]
