@@ -1,8 +1,8 @@
-"""Tiny random checkpoints of many architectures, and plain forward passes that say what they hold.
+"""Tiny random checkpoints of many architectures, with plain forward passes as the witness.
 
-All have one tokenizer of a hundred tokens, which puts `<s>` before a text and `</s>` behind it.
-The witness loads a checkpoint by `from_pretrained` alone and reads one row at a time: no batch, no
-padding, no cache, nothing of contstim.
+All share a tokenizer of a hundred tokens, which puts `<s>` before a text and `</s>` after it. The
+witness loads a checkpoint with `from_pretrained` and reads one row at a time, without batches,
+padding, caches or code of contstim.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ hf: Any = transformers
 N_TOKENS = 100
 WIDTH = 32
 WINDOW = 4
-"""Tokens that sliding windows and local attention span, fewer than most sentences here have."""
+"""Tokens in a sliding window and in local attention, fewer than in most sentences here."""
 
 _SIZES: dict[str, Any] = {"hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": 4}
 _SIZES |= {"intermediate_size": 48, "max_position_embeddings": 64}
@@ -45,15 +45,15 @@ _LINEAR |= {"linear_key_head_dim": 8, "linear_value_head_dim": 8}
 
 @dataclass(frozen=True)
 class Architecture:
-    """A network of `transformers`, by the beginning of the names of its classes."""
+    """A network of `transformers`, given by the names of its classes."""
 
-    head: str  # the class of the network
-    config: str  # the class of its configuration
-    settings: dict[str, Any]  # of the configuration, beside the vocabulary
-    # The message with which it must be refused; empty if its scores must be right
+    head: str  # class of the network
+    config: str  # class of its configuration
+    settings: dict[str, Any]  # of the configuration, except the vocabulary
+    # Expected error message; empty if the scores must be right
     refused: str = ""
-    # Precisions in which the library cannot compute it, and it must be refused
-    not_in: tuple[Precision, ...] = ()
+    # Precisions that the library cannot compute and contstim must refuse
+    unsupported: tuple[Precision, ...] = ()
 
 
 def _settings(sizes: dict[str, Any], numbers: str) -> dict[str, Any]:
@@ -69,18 +69,18 @@ def _masked(
     sizes: dict[str, Any],
     numbers: str = "",
     refused: str = "",
-    not_in: tuple[Precision, ...] = (),
+    unsupported: tuple[Precision, ...] = (),
 ) -> Architecture:
     settings = _settings(sizes, numbers)
-    return Architecture(f"{stem}ForMaskedLM", f"{stem}Config", settings, refused, not_in)
+    return Architecture(f"{stem}ForMaskedLM", f"{stem}Config", settings, refused, unsupported)
 
 
-_READS_ON = "not a causal language model: its predictions of a word depend on later words"
-_READS_FILLING = "reads the padding tokens of a batch"
-_NEITHER = "neither a causal nor a masked language model"
-_NO_HALVES: tuple[Precision, ...] = ("bfloat16", "float16")
+_READS_LATER_WORDS = "not a causal language model: its predictions of a word depend on later words"
+_READS_PADDING = "reads the padding tokens of a batch"
+_NEITHER_KIND = "neither a causal nor a masked language model"
+_HALF_PRECISIONS: tuple[Precision, ...] = ("bfloat16", "float16")
 _SLIDING = f"sliding_window={WINDOW}"
-_TURNS = {"layer_types": ["sliding_attention", "full_attention"]}
+_ALTERNATING_LAYERS = {"layer_types": ["sliding_attention", "full_attention"]}
 _RELATIVE = {**_SIZES, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]}
 
 ARCHITECTURES: dict[str, Architecture] = {
@@ -105,7 +105,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "Qwen 3": _causal("Qwen3", _HEADS),
     "Gemma": _causal("Gemma", _HEADS),
     "Gemma 2": _causal("Gemma2", _HEADS, _SLIDING),
-    "Gemma 3": _causal("Gemma3", _HEADS | _TURNS, _SLIDING, "Gemma3TextConfig"),
+    "Gemma 3": _causal("Gemma3", _HEADS | _ALTERNATING_LAYERS, _SLIDING, "Gemma3TextConfig"),
     "OLMo 2": _causal("Olmo2", _GROUPED),
     "StableLM": _causal("StableLm", _GROUPED),
     "Granite": _causal("Granite", _GROUPED),
@@ -116,7 +116,9 @@ ARCHITECTURES: dict[str, Architecture] = {
     "Qwen 3 (experts)": _causal("Qwen3Moe", _HEADS | _EXPERTS),
     "OLMoE (experts)": _causal("Olmoe", _GROUPED | _EXPERTS),
     "GPT-OSS (experts)": _causal(
-        "GptOss", _HEADS | _TURNS, f"num_local_experts=4 num_experts_per_tok=2 {_SLIDING}"
+        "GptOss",
+        _HEADS | _ALTERNATING_LAYERS,
+        f"num_local_experts=4 num_experts_per_tok=2 {_SLIDING}",
     ),
     "Moshi": _causal("Moshi", _GROUPED, f"num_key_value_heads=4 ffn_dim=48 {_SLIDING}"),
     "DeepSeek 3 (experts)": _causal(
@@ -156,7 +158,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     ),
     "ALBERT": _masked("Albert", _SIZES, "embedding_size=16"),
     "ELECTRA": _masked("Electra", _SIZES, "embedding_size=16"),
-    "DeBERTa": _masked("Deberta", _RELATIVE, not_in=_NO_HALVES),
+    "DeBERTa": _masked("Deberta", _RELATIVE, unsupported=_HALF_PRECISIONS),
     "DeBERTa 2 and 3": _masked(
         "DebertaV2",
         _RELATIVE
@@ -170,55 +172,57 @@ ARCHITECTURES: dict[str, Architecture] = {
     "FNet": _masked(
         "FNet",
         {**_SIZES, "use_tpu_fourier_optimizations": False},
-        refused=_READS_FILLING,
-        not_in=_NO_HALVES,
+        refused=_READS_PADDING,
+        unsupported=_HALF_PRECISIONS,
     ),
-    "ConvBERT": _masked("ConvBert", _SIZES, "embedding_size=16", _READS_FILLING),
+    "ConvBERT": _masked("ConvBert", _SIZES, "embedding_size=16", _READS_PADDING),
     "XLNet": Architecture(
         "XLNetLMHeadModel",
         "XLNetConfig",
         {"d_model": WIDTH, "n_layer": 2, "n_head": 4, "d_inner": 48},
-        _READS_ON,
-        _NO_HALVES,
+        _READS_LATER_WORDS,
+        _HALF_PRECISIONS,
     ),
-    "BERT with a causal head": Architecture("BertLMHeadModel", "BertConfig", _SIZES, _READS_ON),
+    "BERT with a causal head": Architecture(
+        "BertLMHeadModel", "BertConfig", _SIZES, _READS_LATER_WORDS
+    ),
     "T5 (encoder and decoder)": Architecture(
         "T5ForConditionalGeneration",
         "T5Config",
         {"d_model": WIDTH, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4},
-        _NEITHER,
+        _NEITHER_KIND,
     ),
     "BART (encoder and decoder)": Architecture(
         "BartForConditionalGeneration",
         "BartConfig",
         {"d_model": WIDTH}
         | {
-            f"{side}_{what}": n
+            f"{side}_{size_name}": n
             for side in ("encoder", "decoder")
-            for what, n in (("layers", 2), ("attention_heads", 4), ("ffn_dim", 48))
+            for size_name, n in (("layers", 2), ("attention_heads", 4), ("ffn_dim", 48))
         },
-        _NEITHER,
+        _NEITHER_KIND,
     ),
 }
 
 
 def save_tokenizer(folder: Path) -> Any:
-    """Train and save the tokenizer that all architectures have: byte pairs of small letters."""
+    """Train and save the tokenizer of all architectures: byte pairs of lower-case letters."""
     special = {"bos": "<s>", "eos": "</s>", "pad": "<pad>", "unk": "<unk>", "mask": "<mask>"}
-    trained = Tokenizer(tokenizer_models.BPE(unk_token="<unk>"))
-    trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    trained.decoder = decoders.ByteLevel()
+    backend = Tokenizer(tokenizer_models.BPE(unk_token="<unk>"))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=N_TOKENS, special_tokens=list(special.values()), show_progress=False
     )
     texts = [text.lower() for text in TEXTS] * 2
-    trained.train_from_iterator([*texts, " ".join("abcdefghijklmnopqrstuvwxyz")], trainer)
-    trained.post_processor = processors.TemplateProcessing(
+    backend.train_from_iterator([*texts, " ".join("abcdefghijklmnopqrstuvwxyz")], trainer)
+    backend.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>",
-        special_tokens=[(token, trained.token_to_id(token)) for token in ("<s>", "</s>")],
+        special_tokens=[(token, backend.token_to_id(token)) for token in ("<s>", "</s>")],
     )
     tokenizer = hf.PreTrainedTokenizerFast(
-        tokenizer_object=trained,
+        tokenizer_object=backend,
         model_input_names=["input_ids", "attention_mask"],
         model_max_length=64,
         cls_token="<s>",
@@ -230,7 +234,7 @@ def save_tokenizer(folder: Path) -> Any:
 
 
 def save(name: str, folder: Path, *, sharpen: bool = True) -> Path:
-    """Save a checkpoint of that name (one of `ARCHITECTURES`) into a folder."""
+    """Save a checkpoint of this architecture, a key of `ARCHITECTURES`, to a folder."""
     architecture = ARCHITECTURES[name]
     tokenizer = save_tokenizer(folder)
     ids = {f"{role}_token_id": getattr(tokenizer, f"{role}_token_id") for role in _ROLES}
@@ -252,38 +256,40 @@ _ROLES = ("bos", "eos", "pad", "cls", "sep", "mask")
 def _sharpen(model: torch.nn.Module) -> None:
     """Draw matrices at a scale where a word changes log-probabilities by nats.
 
-    Other weights, such as the rates at which recurrent networks forget, stay as they are drawn.
+    Other weights, such as the decay rates of recurrent networks, keep their initial values.
     """
     for name, weight in model.named_parameters():
-        of_states = any(part in name for part in ("A_log", "conv", "time_", "lru", "rg_lru"))
-        if weight.ndim >= 2 and not of_states:
+        belongs_to_states = any(
+            part in name for part in ("A_log", "conv", "time_", "lru", "rg_lru")
+        )
+        if weight.ndim >= 2 and not belongs_to_states:
             weight.normal_(std=0.5 if "emb" in name or "wte" in name else 1.5 * WIDTH**-0.5)
 
 
-TRIED = tuple(
+SENTENCES = tuple(
     Sentence(tuple(text.split()))
     for text in ("she was here", "the old teacher often reads the letters", "birds sing")
 )
-"""Of several lengths, so that rows are padded; most are longer than a sliding window."""
+"""Sentences of several lengths, so that rows are padded; most exceed a sliding window."""
 
-SHORT = (Sentence(("she", "was")),)
-"""With few orders of uncovering tokens, which the witness goes through one by one."""
+SHORT_SENTENCES = (Sentence(("she", "was")),)
+"""A sentence with few orders of uncovering tokens, because the witness tries all of them."""
 
 CANDIDATES = ("dogs", "the", "neighbour")
 """Words of one to many tokens."""
 
 TOLERANCES: dict[Precision, float] = {"float32": 1e-6, "bfloat16": 1e-2}
-"""By how much of the longest score any may differ from the witness.
+"""Largest allowed difference from the witness, as a share of the largest score.
 
-bfloat16 rounds to one part in 256 at every step, and may send a token to other experts.
+bfloat16 rounds to one part in 256 at every step and may route a token to other experts.
 """
 
 POSITIONS = (0, 4, 6)
-"""The first, one behind the reach of a sliding window, and the last, beside the end mark."""
+"""The first position, one beyond a sliding window, and the last, next to the end mark."""
 
 
 class Witness:
-    """A checkpoint, rounded to `dtype`, read by plain passes, one row at a time, in float32."""
+    """Reads a checkpoint, rounded to `dtype`, in plain float32 passes of one row each."""
 
     def __init__(self, folder: Path, dtype: Precision) -> None:
         from transformers.models.auto import modeling_auto as auto
@@ -295,63 +301,65 @@ class Witness:
         self._network = head.from_pretrained(folder, dtype=dtype).float().eval()
         self._tokenizer = hf.AutoTokenizer.from_pretrained(folder)
         self._mask = self._tokenizer.mask_token_id
-        self._passes: dict[tuple[int, ...], FloatArray] = {}  # those that ran already
+        self._passes: dict[tuple[int, ...], FloatArray] = {}  # log-probabilities by ids
 
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """Log-probabilities, or original pseudo-log-likelihoods of a masked network, nats."""
-        score = self._left_to_right if self.is_causal else self._pseudo
+        """Return log-probabilities, or original pseudo-log-likelihoods if masked, nats."""
+        score = self._log_likelihood if self.is_causal else self._pseudo_log_likelihood
         return np.array([score(sentence.text) for sentence in sentences])
 
     def continuations(self, items: Sequence[Continuation]) -> FloatArray:
-        """Log-probabilities of the words from a position on, nats."""
+        """Return log-probabilities of the words from a position on, nats."""
         return np.array(
             [
-                self._left_to_right(" ".join(sentence.words), " ".join(sentence.words[:start]))
+                self._log_likelihood(" ".join(sentence.words), " ".join(sentence.words[:start]))
                 for sentence, start in items
             ]
         )
 
     def mean_over_orders(self, sentence: Sentence) -> float:
-        """The mean over all orders of the words, and of the tokens within each, nats.
+        """Return the mean over all orders of the words and of the tokens within each word, nats.
 
-        Each order is gone through as it stands: uncover one token after the other.
+        In each order, one token after the other is uncovered.
         """
         ends = [len(self._ids(" ".join(sentence.words[:n]))) for n in range(len(sentence) + 1)]
         words = [range(1 + a, 1 + b) for a, b in pairwise(ends)]
-        ids = self._framed(sentence.text)
+        ids = self._ids_with_marks(sentence.text)
         totals = []
         for order in permutations(words):
-            total, hidden = 0.0, {place for word in words for place in word}
+            total, hidden = 0.0, {position for word in words for position in word}
             for word in order:
-                ways = [self._uncover(ids, hidden, places) for places in permutations(word)]
-                total += float(np.mean(ways))
+                scores = [
+                    self._uncover(ids, hidden, token_order) for token_order in permutations(word)
+                ]
+                total += float(np.mean(scores))
                 hidden = hidden - set(word)
             totals.append(total)
         return float(np.mean(totals))
 
-    def _uncover(self, ids: list[int], hidden: set[int], places: Sequence[int]) -> float:
+    def _uncover(self, ids: list[int], hidden: set[int], positions: Sequence[int]) -> float:
         total = 0.0
-        for place in places:
+        for position in positions:
             masked = [self._mask if i in hidden else token for i, token in enumerate(ids)]
-            total += self._log_probs(masked)[place, ids[place]]
-            hidden = hidden - {place}
+            total += self._log_probs(masked)[position, ids[position]]
+            hidden = hidden - {position}
         return total
 
-    def _left_to_right(self, text: str, given: str = "") -> float:
-        first, ids = len(self._ids(given)), self._ids(text)
+    def _log_likelihood(self, text: str, context: str = "") -> float:
+        first, ids = len(self._ids(context)), self._ids(text)
         log_probs = self._log_probs([self._tokenizer.bos_token_id, *ids[:-1]])
         return float(log_probs[np.arange(len(ids)), ids][first:].sum())
 
-    def _pseudo(self, text: str) -> float:
-        ids = self._framed(text)
+    def _pseudo_log_likelihood(self, text: str) -> float:
+        ids = self._ids_with_marks(text)
         total = 0.0
-        for place in range(1, len(ids) - 1):
-            masked = [*ids[:place], self._mask, *ids[place + 1 :]]
-            total += self._log_probs(masked)[place, ids[place]]
+        for position in range(1, len(ids) - 1):
+            masked = [*ids[:position], self._mask, *ids[position + 1 :]]
+            total += self._log_probs(masked)[position, ids[position]]
         return total
 
     def _log_probs(self, ids: list[int]) -> FloatArray:
-        """Log p of every token at every place, (n_tokens, N_TOKENS), nats."""
+        """Return log p of every token at every position, shape (n_tokens, N_TOKENS), nats."""
         key = tuple(ids)
         if key not in self._passes:
             settings = {"use_cache": False} if self.is_causal else {}
@@ -363,66 +371,70 @@ class Witness:
     def _ids(self, text: str) -> list[int]:
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    def _framed(self, text: str) -> list[int]:
+    def _ids_with_marks(self, text: str) -> list[int]:
         return list(self._tokenizer(text)["input_ids"])
 
 
 @dataclass(frozen=True)
 class Errors:
-    """The largest difference between a model and the witness in each kind of score, nats."""
+    """Largest differences between a model and the witness by kind of score, nats."""
 
     log_probs: float  # of whole sentences, in one batch
     # Of sentences with a word replaced, at the first, a middle and the last position
     replaced: float
-    bounds: float  # by which an upper bound lies below the truth
-    continued: float  # of continuations; of a masked model, of the mean over all orders
-    float32: float  # of whole sentences, computed in float32 whatever the precision
-    longest: float  # the largest of all scores compared, nats
+    bounds: float  # excess of the true score over an upper bound
+    continued: float  # of continuations; for masked models, of the mean over all orders
+    float32: float  # of whole sentences, computed in float32 in every precision
+    largest_score: float  # largest of all compared scores, nats
 
     @property
     def largest(self) -> float:
-        """The largest of the errors in the model's own precision."""
+        """The largest error in the model's own precision."""
         return max(self.log_probs, self.replaced, self.bounds, self.continued)
 
 
 def compare(folder: Path, dtype: Precision, device: Device = "cpu") -> Errors:
-    """Load a checkpoint as every command does, and compare its scores with the witness."""
+    """Load a checkpoint with `load_model` and compare its scores with the witness."""
     model = load_model(f"hf:{folder}", device=device, dtype=dtype)
     witness = Witness(folder, dtype)
     if not witness.is_causal:
         model = load_model(f"hf:{folder}@pll-original", device=device, dtype=dtype)
-    truth = witness.scores(TRIED)
-    replaced, below, longest = [], [0.0], [float(np.abs(truth).max())]
-    sentence = TRIED[1]
+    true_scores = witness.scores(SENTENCES)
+    replacement_errors, shortfalls, largest_scores = [], [0.0], [float(np.abs(true_scores).max())]
+    sentence = SENTENCES[1]
     for position in POSITIONS if witness.is_causal else POSITIONS[1:2]:
-        true = witness.scores([sentence.replace(position, word) for word in CANDIDATES])
+        true_replacements = witness.scores(
+            [sentence.replace(position, word) for word in CANDIDATES]
+        )
         scores = model.replacement_log_probs(sentence, position, CANDIDATES)
         bounds = model.replacements(sentence, position, CANDIDATES).upper_bound
-        replaced.append(_largest(scores - true))
-        below.append(float((true - bounds).max()))
-        longest.append(float(np.abs(true).max()))
+        replacement_errors.append(_largest_difference(scores - true_replacements))
+        shortfalls.append(float((true_replacements - bounds).max()))
+        largest_scores.append(float(np.abs(true_replacements).max()))
     return Errors(
-        _largest(model.log_probs(TRIED) - truth),
-        max(replaced),
-        max(below),
-        _continued(model, witness)
+        _largest_difference(model.log_probs(SENTENCES) - true_scores),
+        max(replacement_errors),
+        max(shortfalls),
+        _continuation_error(model, witness)
         if witness.is_causal
-        else _ordered(folder, dtype, witness, device),
-        _largest(model.float32_log_probs(TRIED) - truth),
-        max(longest),
+        else _order_error(folder, dtype, witness, device),
+        _largest_difference(model.float32_log_probs(SENTENCES) - true_scores),
+        max(largest_scores),
     )
 
 
-def _continued(model: LanguageModel, witness: Witness) -> float:
-    items = [Continuation(sentence, start) for sentence in TRIED for start in range(len(sentence))]
-    return _largest(model.continuation_log_probs(items) - witness.continuations(items))
+def _continuation_error(model: LanguageModel, witness: Witness) -> float:
+    items = [
+        Continuation(sentence, start) for sentence in SENTENCES for start in range(len(sentence))
+    ]
+    return _largest_difference(model.continuation_log_probs(items) - witness.continuations(items))
 
 
-def _ordered(folder: Path, dtype: Precision, witness: Witness, device: Device) -> float:
+def _order_error(folder: Path, dtype: Precision, witness: Witness, device: Device) -> float:
     model = load_model(f"hf:{folder}@chain-unrestricted", device=device, dtype=dtype)
-    true = np.array([witness.mean_over_orders(sentence) for sentence in SHORT])
-    return _largest(model.log_probs(SHORT) - true)
+    true_scores = np.array([witness.mean_over_orders(sentence) for sentence in SHORT_SENTENCES])
+    return _largest_difference(model.log_probs(SHORT_SENTENCES) - true_scores)
 
 
-def _largest(differences: FloatArray) -> float:
+def _largest_difference(differences: FloatArray) -> float:
     return float(np.abs(differences).max())

@@ -1,4 +1,4 @@
-"""Model tests run networks in one thread."""
+"""Fixtures of model tests, which run networks in one thread."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -19,7 +19,7 @@ Draw = Callable[[Path, Sequence[Epoch]], None]
 
 @pytest.fixture(scope="module", autouse=True)
 def draw_curve() -> Iterator[Draw]:
-    """What draws a curve; trainings leave empty files, as a drawing takes longer than they do."""
+    """Replace the slow drawing of curves in trainings; return the original function."""
     draw = record._draw
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(record, "_draw", lambda path, _curve: path.touch())
@@ -28,7 +28,7 @@ def draw_curve() -> Iterator[Draw]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread() -> None:
-    """Tiny networks are quicker without waiting for a second thread."""
+    """Use one thread, because tiny networks would lose time by waiting for a second one."""
     torch.set_num_threads(1)
 
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a file, whoever wrote it: a dozen damages for every kind of file."""
+"""Damages that can occur to files of every kind."""
 
 import random
 import shutil
@@ -12,20 +12,20 @@ from contstim.errors import ContstimError
 Damage = Callable[[Path], object]
 
 
-def _replaced(by: Callable[[bytes], bytes]) -> Damage:
+def _replace_content(change: Callable[[bytes], bytes]) -> Damage:
     def damage(path: Path) -> None:
-        path.write_bytes(by(path.read_bytes()))
+        path.write_bytes(change(path.read_bytes()))
 
     return damage
 
 
-def _folder(path: Path) -> None:
+def _replace_by_folder(path: Path) -> None:
     path.unlink()
     path.mkdir()
 
 
-def _foreign(path: Path) -> None:
-    """The content of another file of the same model, or of a table."""
+def _replace_by_other_file(path: Path) -> None:
+    """Replace it by another file of the same model, or by a table."""
     files = sorted(p for p in path.parent.iterdir() if p != path and p.is_file())
     if files:
         shutil.copyfile(files[0], path)
@@ -33,40 +33,40 @@ def _foreign(path: Path) -> None:
         path.write_text('"sentence","model"\n"A dog barks.",-3.5\n')
 
 
-def _flipped(content: bytes) -> bytes:
-    """A byte changed near the beginning, where headers stand."""
-    place = len(content) // 20
-    return content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :]
+def _flip_byte(content: bytes) -> bytes:
+    """Change a byte near the beginning, where headers are."""
+    index = len(content) // 20
+    return content[:index] + bytes([content[index] ^ 0xFF]) + content[index + 1 :]
 
 
 DAMAGES: dict[str, Damage] = {
     "missing": Path.unlink,
-    "empty": _replaced(lambda _: b""),
-    "a folder": _folder,
-    "its first byte": _replaced(lambda content: content[:1]),
-    "cut in the middle": _replaced(lambda content: content[: len(content) // 2]),
-    "cut at the end": _replaced(lambda content: content[:-5]),
-    "random bytes": _replaced(lambda c: random.Random(0).randbytes(len(c) or 100)),
-    "zeros": _replaced(lambda content: bytes(len(content))),
-    "one byte changed": _replaced(_flipped),
-    "another file": _foreign,
-    "UTF-16": _replaced(lambda content: content.decode("latin-1").encode("utf-16")),
-    "null": _replaced(lambda _: b"null\n"),
-    "a list": _replaced(lambda _: b"[1, 2, 3]\n"),
-    "deep nesting": _replaced(lambda _: b"[" * 100_000),
-    "a long number": _replaced(lambda _: b"9" * 5_000),
-    "carriage returns": _replaced(lambda content: content.replace(b"\n", b"\r")),
+    "empty": _replace_content(lambda _: b""),
+    "a folder": _replace_by_folder,
+    "its first byte": _replace_content(lambda content: content[:1]),
+    "cut in the middle": _replace_content(lambda content: content[: len(content) // 2]),
+    "cut at the end": _replace_content(lambda content: content[:-5]),
+    "random bytes": _replace_content(lambda c: random.Random(0).randbytes(len(c) or 100)),
+    "zeros": _replace_content(lambda content: bytes(len(content))),
+    "one byte changed": _replace_content(_flip_byte),
+    "another file": _replace_by_other_file,
+    "UTF-16": _replace_content(lambda content: content.decode("latin-1").encode("utf-16")),
+    "null": _replace_content(lambda _: b"null\n"),
+    "a list": _replace_content(lambda _: b"[1, 2, 3]\n"),
+    "deep nesting": _replace_content(lambda _: b"[" * 100_000),
+    "a long number": _replace_content(lambda _: b"9" * 5_000),
+    "carriage returns": _replace_content(lambda content: content.replace(b"\n", b"\r")),
 }
-"""By name; each leaves something else where a file was."""
+"""Damages by name; each removes or changes the file at a path."""
 
 
 def check_refused_or_same(path: Path, damage: str, read: Callable[[], object]) -> None:
-    """Damage a file, which must then be refused by its name or read as before."""
+    """Damage a file and check that reading it raises an error with its name or changes nothing."""
     expected = read()
     DAMAGES[damage](path)
     try:
-        found = read()
+        result = read()
     except ContstimError as error:
         assert path.name in str(error) or str(path.parent) in str(error)  # noqa: PT017
     else:
-        np.testing.assert_array_equal(np.array(found), np.array(expected))
+        np.testing.assert_array_equal(np.array(result), np.array(expected))

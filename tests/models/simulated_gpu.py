@@ -1,13 +1,13 @@
-"""A GPU that there is not: tensors that stand on another device and are computed on the CPU.
+"""A simulated GPU: tensors on another device that are computed on the CPU.
 
 Within `simulated_gpu` PyTorch has a device `simulated`. As with a GPU,
 
-* a tensor there cannot be mixed with one of the CPU, which is an error;
-* it has no numpy array, and its numbers are read only by a copy to the host;
-* whoever asks for its numbers, or for something whose size depends on them, waits for the device.
+* mixing its tensors with CPU tensors is an error;
+* its tensors have no numpy arrays, and their numbers are read only by a copy to the host;
+* the host waits for the device if it needs numbers, or results whose size depends on them.
 
-Each wait is noted with the operation that it came of. Numbers are those of the CPU, so that whether
-they are right can be seen too; how fast a GPU is cannot.
+Each wait is recorded with its operation. The CPU computes the numbers, so tests can check results,
+but not speed.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from contstim.models.recurrent import adapter
 
 DEVICE = "simulated"
 
-# Their results are numbers on the host, or have a size that the host must know
-_ASK = {
+# Operations whose results are numbers on the host, or have a size that the host must know
+_SYNCHRONIZING = {
     "_local_scalar_dense", "allclose", "argwhere", "equal", "is_nonzero", "item", "masked_select",
     "nonzero", "nonzero_numpy", "_unique2", "unique_consecutive", "unique_dim",
 }  # fmt: skip
 _MIXED = (
-    "{}: expected all tensors to be on the same device, and found some on the CPU beside some on "
+    "{}: expected all tensors to be on the same device, and found some on the CPU and some on "
     "the simulated one"
 )
-_COPY = {"to", "_to_copy", "copy_"}
-_ARE_TOLD_BY_SHAPES = {"_has_compatible_shallow_copy_type"}
+_COPYING = {"to", "_to_copy", "copy_"}
+_METADATA_ONLY = {"_has_compatible_shallow_copy_type"}
 
 if not hasattr(backend_registration, "_setup_privateuseone_for_python_backend"):
     pytest.skip("this PyTorch has no devices in Python", allow_module_level=True)
@@ -55,7 +55,7 @@ _set_data = _tensor.data.__set__
 class OnDevice(torch.Tensor):
     """A tensor of the simulated device."""
 
-    numbers: torch.Tensor  # what it holds, a tensor of the CPU
+    numbers: torch.Tensor  # its values, a CPU tensor
 
     @staticmethod
     def __new__(cls, numbers: torch.Tensor) -> OnDevice:
@@ -73,7 +73,7 @@ class OnDevice(torch.Tensor):
 
     @property  # type: ignore[override]
     def data(self) -> OnDevice:
-        """The tensor without its history; set to another one, it holds the other's numbers."""
+        """The tensor without its history; assigning a tensor takes over its numbers."""
         return OnDevice(self.numbers)
 
     @data.setter
@@ -85,125 +85,130 @@ class OnDevice(torch.Tensor):
     def __torch_dispatch__(  # type: ignore[override]
         cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        # In other threads, and behind the end of the `with` statement
+        # In other threads, and after the `with` statement
         return SimulatedGPU.latest.__torch_dispatch__(func, types, args, kwargs)
 
 
 class SimulatedGPU(_mode):  # type: ignore[misc]
-    """What happens on the simulated device."""
+    """Runs operations of the simulated device and records when the host waits."""
 
     latest: SimulatedGPU
 
     def __init__(self) -> None:
         super().__init__()
-        self.waits: list[str] = []  # the operations so far for which the host waited
-        self.operations = 0  # how many operations the device has computed
-        self.at_copies: list[int] = []  # how many of them there had been at each copy to the host
+        self.waits: list[str] = []  # operations for which the host waited
+        self.operations = 0  # number of operations so far
+        self.at_copies: list[int] = []  # `operations` at each copy to the host
         SimulatedGPU.latest = self
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = func.overloadpacket.__name__
         leaves = tree_leaves((args, kwargs))
-        there = [leaf for leaf in leaves if isinstance(leaf, OnDevice)]
-        here = [leaf for leaf in leaves if _is_of_the_cpu(leaf)]
-        # Where the result is to be: `to` takes a device or a tensor whose device is meant
-        wanted = [leaf.type for leaf in leaves if isinstance(leaf, torch.device)]
-        target = wanted[0] if wanted else DEVICE if there else "cpu"
+        on_device = [leaf for leaf in leaves if isinstance(leaf, OnDevice)]
+        on_cpu = [leaf for leaf in leaves if _is_cpu_tensor(leaf)]
+        # The target device: `to` takes a device or a tensor on that device
+        requested_types = [leaf.type for leaf in leaves if isinstance(leaf, torch.device)]
+        target = requested_types[0] if requested_types else DEVICE if on_device else "cpu"
         if name == "copy_":
             target = DEVICE if isinstance(args[0], OnDevice) else "cpu"
         if name == "to" and "other" in str(func):
             target = args[1].device.type
-        if there or target == DEVICE:
-            self._note(name, args, there, here, target)
-        compute = _OF_GPUS.get(name, func) if there else func
-        values = compute(*tree_map(_on_the_cpu, args), **tree_map(_on_the_cpu, kwargs))
-        if name.endswith("_") and not name.endswith("__"):  # changed in its place
+        if on_device or target == DEVICE:
+            self._record(name, args, on_device, on_cpu, target)
+        compute = _GPU_OPERATIONS.get(name, func) if on_device else func
+        values = compute(*tree_map(_to_cpu, args), **tree_map(_to_cpu, kwargs))
+        if name.endswith("_") and not name.endswith("__"):  # in place
             if torch.Tag.inplace_view in func.tags and isinstance(args[0], OnDevice):
-                with no_dispatch():  # its shape too, which is kept beside the numbers
+                with no_dispatch():  # changes the stored shape as well
                     func(*args, **kwargs)
             return args[0]
         if "out" in kwargs:
             return kwargs["out"]
         if target != DEVICE:
             return values
-        if len(there) == 1 and values is there[0].numbers:
-            return there[0]  # nothing was to be done
+        if len(on_device) == 1 and values is on_device[0].numbers:
+            return on_device[0]  # nothing to do
         return tree_map(lambda v: OnDevice(v) if isinstance(v, torch.Tensor) else v, values)
 
-    def _note(
-        self, name: str, args: Any, there: list[OnDevice], here: list[torch.Tensor], target: str
+    def _record(
+        self,
+        name: str,
+        args: Any,
+        on_device: list[OnDevice],
+        on_cpu: list[torch.Tensor],
+        target: str,
     ) -> None:
         self.operations += 1
-        if name in _COPY:
-            if there and target == "cpu":
+        if name in _COPYING:
+            if on_device and target == "cpu":
                 self.waits.append("copy to the host")
                 self.at_copies.append(self.operations)
-            elif target == DEVICE and any(len(t) and not hasattr(t, "pinned") for t in here):
+            elif target == DEVICE and any(len(t) and not hasattr(t, "pinned") for t in on_cpu):
                 self.waits.append("copy from memory that is not pinned")
-        elif name in _ASK:
+        elif name in _SYNCHRONIZING:
             self.waits.append(name)
         elif name in {"index", "index_put", "index_put_"}:
             indices = [index for index in args[1] if index is not None]
-            # Indices may come from the host; what they point to, and what is put there, may not
-            if any(map(_is_of_the_cpu, (args[0], *args[2:]))):
+            # Indices may come from the host, but not the indexed tensor or the new values
+            if any(map(_is_cpu_tensor, (args[0], *args[2:]))):
                 raise RuntimeError(_MIXED.format(name))
             if any(index.dtype in {torch.bool, torch.uint8} for index in indices):
                 self.waits.append(f"{name} by a mask")
-            if any(_is_of_the_cpu(index) for index in indices):
+            if any(_is_cpu_tensor(index) for index in indices):
                 self.waits.append(f"{name} by numbers of the host")
         elif name == "repeat_interleave" and any(isinstance(x, torch.Tensor) for x in args[1:]):
             self.waits.append(name)
-        elif here and there and name not in _ARE_TOLD_BY_SHAPES:
+        elif on_cpu and on_device and name not in _METADATA_ONLY:
             raise RuntimeError(_MIXED.format(name))
 
 
-def _is_of_the_cpu(leaf: object) -> bool:
-    """A single number of the CPU may stand beside tensors of a GPU, and counts as a number."""
+def _is_cpu_tensor(leaf: object) -> bool:
+    """Return whether this is a CPU tensor; scalars do not count, as GPUs accept them."""
     return isinstance(leaf, torch.Tensor) and not isinstance(leaf, OnDevice) and leaf.dim() > 0
 
 
-def _on_the_cpu(leaf: Any) -> Any:
+def _to_cpu(leaf: Any) -> Any:
     if isinstance(leaf, OnDevice):
         return leaf.numbers
     return torch.device("cpu") if isinstance(leaf, torch.device) else leaf
 
 
-def _pinned(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy that is known to be in pinned memory."""
+def _pin(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a copy that is marked as pinned memory."""
     copy: Any = tensor.clone()
     copy.pinned = True
     return copy  # type: ignore[no-any-return]
 
 
 def _histc(numbers: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
-    """A GPU counts whole numbers too."""
+    """Count integers too, as a GPU does."""
     return torch.histc(numbers.float(), *args, **kwargs).to(numbers.dtype)
 
 
 def _lstm_cell(
-    of_input: torch.Tensor, of_state: torch.Tensor, cell: torch.Tensor, *biases: torch.Tensor
+    input_gates: torch.Tensor, state_gates: torch.Tensor, cell: torch.Tensor, *biases: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """An LSTM's state, cell and gates after a step, which a GPU computes at once."""
-    gates = of_input + of_state
+    """Return an LSTM's state, cell and gates after a step, which a GPU computes at once."""
+    gates = input_gates + state_gates
     for bias in biases:
         gates = gates + bias
-    enter, forget, new, leave = gates.chunk(4, dim=1)
-    cell = forget.sigmoid() * cell + enter.sigmoid() * new.tanh()
-    return leave.sigmoid() * cell.tanh(), cell, gates
+    input_gate, forget_gate, candidate, output_gate = gates.chunk(4, dim=1)
+    cell = forget_gate.sigmoid() * cell + input_gate.sigmoid() * candidate.tanh()
+    return output_gate.sigmoid() * cell.tanh(), cell, gates
 
 
-# Operations that PyTorch has for GPUs alone
-_OF_GPUS = {"histc": _histc, "_thnn_fused_lstm_cell": _lstm_cell}
+# Operations that PyTorch implements only for GPUs
+_GPU_OPERATIONS = {"histc": _histc, "_thnn_fused_lstm_cell": _lstm_cell}
 
 
 class _Hook(torch._C._acc.PrivateUse1Hooks):
-    """Tells PyTorch that the device is there within `simulated_gpu` and nowhere else."""
+    """Reports to PyTorch that the device exists only within `simulated_gpu`."""
 
-    here = False
+    is_active = False
 
     def is_available(self) -> bool:
-        return _Hook.here
+        return _Hook.is_active
 
     def has_primary_context(self, _device: int) -> bool:
         return True
@@ -213,7 +218,7 @@ class _Hook(torch._C._acc.PrivateUse1Hooks):
 
 
 class _Module(_internals._DummyBackendModule):  # type: ignore[misc]
-    """Tells PyTorch what the device computes in where less than float32 is asked for."""
+    """Reports to PyTorch the precisions below float32 that the device supports."""
 
     def get_amp_supported_dtype(self) -> list[torch.dtype]:
         return [torch.bfloat16]
@@ -237,22 +242,22 @@ def _leave(inference_mode: Any, *error: Any) -> None:
 
 @contextmanager
 def simulated_gpu() -> Iterator[SimulatedGPU]:
-    """Within a `with` statement there is a device `simulated`, in this thread."""
+    """Provide a device `simulated` to this thread within a `with` statement."""
     _register()
-    _Hook.here = True
+    _Hook.is_active = True
     only_cpu = torch._C._only_lift_cpu_tensors()
-    torch._C._set_only_lift_cpu_tensors(True)  # else `torch.tensor` copies unseen
+    torch._C._set_only_lift_cpu_tensors(True)  # otherwise `torch.tensor` copies unnoticed
     try:
         with ExitStack() as stack:
             for module in (loading, adapter):
                 stack.enter_context(
                     mock.patch.object(module, "resolve_device", return_value=DEVICE)
                 )
-            stack.enter_context(mock.patch.object(torch.Tensor, "pin_memory", _pinned))
-            # Tensors of an inference mode cannot be looked at in part from Python
+            stack.enter_context(mock.patch.object(torch.Tensor, "pin_memory", _pin))
+            # Python cannot make views of tensors in inference mode
             stack.enter_context(mock.patch.object(torch.inference_mode, "__enter__", _enter))
             stack.enter_context(mock.patch.object(torch.inference_mode, "__exit__", _leave))
             yield stack.enter_context(SimulatedGPU())
     finally:
         torch._C._set_only_lift_cpu_tensors(only_cpu)
-        _Hook.here = False
+        _Hook.is_active = False

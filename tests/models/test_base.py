@@ -1,4 +1,4 @@
-"""What the base classes give for nothing, and what they refuse."""
+"""Defaults of the base classes, and uses that they refuse."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from tests.optimization.search.toys import NATURAL, WORDS
 
 
 class Lengths(Scorer):
-    """Says nats, but knows scores alone."""
+    """A scorer that uses nats, but has no log-probabilities."""
 
     name = "lengths"
     convention = Convention("length", "", False, "lengths")
@@ -26,14 +26,14 @@ class Lengths(Scorer):
         return np.array([-float(len(sentence)) for sentence in sentences])
 
 
-def test_a_search_refuses_a_scorer_whatever_its_unit() -> None:
+def test_search_refuses_scorers_of_any_unit() -> None:
     for accept, reject in ((Lengths(), TableModel(1)), (TableModel(1), Lengths())):
         with pytest.raises(ModelError, match=r"is a Scorer, not a LanguageModel\. A search"):
             synthesize(accept, reject, NATURAL, WORDS)
 
 
-class Bare(LanguageModel):
-    """The scores of another model and nothing else: all that an adapter must write."""
+class MinimalModel(LanguageModel):
+    """Only the two members that an adapter must define, with the scores of another model."""
 
     def __init__(self, seed: int) -> None:
         self.name = f"bare {seed}"
@@ -47,22 +47,22 @@ class Bare(LanguageModel):
         return self._table.log_probs(sentences)
 
 
-class TestAdapterOfTwoMethods(LanguageModelContract):
+class TestAdapterWithTwoMembers(LanguageModelContract):
     @pytest.fixture
     def model(self) -> LanguageModel:
-        return Bare(1)
+        return MinimalModel(1)
 
     def reads_as_text(self, model: Scorer, sentence: Sentence, position: int) -> bool:
         del model, sentence, position
-        return True  # every string is a word of its own
+        return True  # every string is a separate word
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_a_search_works_with_scores_alone(recipe: str) -> None:
-    """Witness: the scores themselves; without hints not every start finds a better sentence."""
+def test_search_works_with_scores_only(recipe: str) -> None:
+    """Witness: the scores themselves; without hints, some starts find no better sentence."""
     gains = []
     for seed in range(5):
-        accept, reject = Bare(seed), Bare(seed + 50)
+        accept, reject = MinimalModel(seed), MinimalModel(seed + 50)
         result = synthesize(accept, reject, NATURAL, WORDS, recipe=RECIPES[recipe], seed=3)
         accepted, rejected = (m.log_probs([NATURAL, result.synthetic]) for m in (accept, reject))
         assert accepted[1] >= accepted[0]

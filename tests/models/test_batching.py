@@ -1,4 +1,4 @@
-"""Rows in batches: every row once, results in their places, memory that runs out."""
+"""Batches of rows: each row is read once, results are in order, and memory may run out."""
 
 from collections.abc import Callable
 
@@ -13,13 +13,15 @@ from contstim.models import batching
 ROWS = [[1, 2, 3], [4], [5, 6, 7, 8, 9], [1, 2], [3, 3, 3], [7]]
 
 
-def sums(rows: list[list[int]], budget: int, fits: int = 10**6) -> tuple[list[int], list[int]]:
-    """Each row's sum, computed in batches, and the sizes of the batches that fitted."""
+def sum_rows(
+    rows: list[list[int]], budget: int, max_size: int = 10**6
+) -> tuple[list[int], list[int]]:
+    """Return the sum of each row, computed in batches, and the sizes of the successful batches."""
     result, sizes = np.full(len(rows), -1), []
 
     def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> None:
         assert torch.is_inference_mode_enabled()
-        if ids.numel() > fits:
+        if ids.numel() > max_size:
             raise torch.OutOfMemoryError("no room")
         assert (ids[attention == 0] == 99).all()
         result[batch] = (ids * attention).sum(1).numpy()
@@ -30,43 +32,43 @@ def sums(rows: list[list[int]], budget: int, fits: int = 10**6) -> tuple[list[in
 
 
 @pytest.mark.parametrize("budget", [1, 5, 6, 9, 100])
-def test_every_row_is_run_and_lands_in_its_place(budget: int) -> None:
-    found, sizes = sums(ROWS, budget)
-    assert found == [sum(row) for row in ROWS]
+def test_each_row_is_read_once_and_results_are_in_order(budget: int) -> None:
+    row_sums, sizes = sum_rows(ROWS, budget)
+    assert row_sums == [sum(row) for row in ROWS]
     assert max(sizes) <= max(budget, 5)
 
 
-def test_the_longest_come_first_and_padding_is_rare() -> None:
-    assert sums(ROWS, 6)[1] == [5, 6, 6]
+def test_longest_rows_come_first_with_little_padding() -> None:
+    assert sum_rows(ROWS, 6)[1] == [5, 6, 6]
 
 
-@pytest.mark.parametrize("fits", [5, 6, 11])
-def test_when_memory_runs_out_smaller_batches_give_the_same(fits: int) -> None:
-    with pytest.warns(RuntimeWarning) as said:
-        found, sizes = sums(ROWS, 100, fits)
-    assert len(said) == 1  # however often the batch was halved
-    assert found == [sum(row) for row in ROWS]
-    assert max(sizes) <= fits
+@pytest.mark.parametrize("max_size", [5, 6, 11])
+def test_smaller_batches_give_the_same_when_memory_runs_out(max_size: int) -> None:
+    with pytest.warns(RuntimeWarning) as warning_records:
+        row_sums, sizes = sum_rows(ROWS, 100, max_size)
+    assert len(warning_records) == 1  # one warning, no matter how often the batch was halved
+    assert row_sums == [sum(row) for row in ROWS]
+    assert max(sizes) <= max_size
 
 
-def test_a_row_that_does_not_fit_is_refused() -> None:
+def test_row_that_exceeds_memory_is_refused() -> None:
     with (
         pytest.warns(RuntimeWarning),
-        pytest.raises(ModelError, match="5 tokens does not fit") as refusal,
+        pytest.raises(ModelError, match="5 tokens does not fit") as error,
     ):
-        sums(ROWS, 100, fits=4)
-    assert all(way in str(refusal.value) for way in ("dtype", "quantize", "device_map"))
+        sum_rows(ROWS, 100, max_size=4)
+    assert all(option in str(error.value) for option in ("dtype", "quantize", "device_map"))
 
 
-def test_an_input_that_is_no_batch_says_what_did_not_fit() -> None:
+def test_single_input_error_names_its_tokens() -> None:
     with pytest.raises(ModelError, match="7 tokens does not fit"), batching.single_input(7, "cpu"):
         raise torch.OutOfMemoryError("no room")
     with pytest.raises(RuntimeError, match="shapes"), batching.single_input(7, "cpu"):
         raise RuntimeError("shapes cannot be multiplied")
 
 
-def test_results_that_are_written_later_are_the_same_and_none_counts_twice() -> None:
-    """Witness: sums of the rows; a batch that fails after it has computed adds nothing."""
+def test_deferred_results_are_added_exactly_once() -> None:
+    """Witness: sums of the rows. A batch that fails after its computation adds nothing."""
     total, failed = np.zeros(1), []
 
     def run(ids: torch.Tensor, attention: torch.Tensor, _: IntArray) -> Callable[[], None]:
@@ -82,7 +84,7 @@ def test_results_that_are_written_later_are_the_same_and_none_counts_twice() -> 
     assert total.item() == sum(map(sum, ROWS))
 
 
-def test_errors_of_another_kind_are_not_swallowed() -> None:
+def test_other_errors_are_raised() -> None:
     def run(*_: object) -> None:
         raise RuntimeError("shapes cannot be multiplied")
 
@@ -102,8 +104,8 @@ def test_errors_of_another_kind_are_not_swallowed() -> None:
         "MPS backend out of memory (MPS allocated: 9.05 GB, other allocations: 1.00 GB)",
     ],
 )
-def test_every_library_s_words_for_no_memory_are_understood(message: str) -> None:
-    """Witness: the messages as cuBLAS, cuDNN, oneDNN and PyTorch's allocators write them."""
+def test_out_of_memory_messages_of_all_libraries_are_recognized(message: str) -> None:
+    """Witness: messages as cuBLAS, cuDNN, oneDNN and PyTorch's allocators write them."""
     sizes = []
 
     def run(ids: torch.Tensor, *_: object) -> None:
@@ -116,7 +118,7 @@ def test_every_library_s_words_for_no_memory_are_understood(message: str) -> Non
     assert sum(sizes) == len(ROWS)
 
 
-def test_what_did_not_fit_is_not_tried_again() -> None:
+def test_oversized_batches_are_not_retried() -> None:
     budget, failed = batching.Budget(100), []
 
     def run(ids: torch.Tensor, *_: object) -> None:
@@ -126,11 +128,11 @@ def test_what_did_not_fit_is_not_tried_again() -> None:
 
     with pytest.warns(RuntimeWarning):
         batching.forward_in_batches(ROWS, run, pad=0, budget=budget)
-    first = len(failed)
-    assert first > 0
+    n_failed = len(failed)
+    assert n_failed > 0
     for _ in range(10):
         batching.forward_in_batches(ROWS, run, pad=0, budget=budget)
-    assert len(failed) == first
+    assert len(failed) == n_failed
     assert budget.tokens >= 1
 
 
@@ -142,22 +144,22 @@ def test_log_softmax_is_computed_in_float32_and_keeps_float64() -> None:
     assert batching.log_softmax32(logits.double()).dtype == torch.float64
 
 
-def test_indices_reach_a_gpu_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Witness: what PyTorch is asked for, since here is no GPU."""
-    asked: list[str] = []
+def test_indices_are_copied_to_a_gpu_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Witness: calls of PyTorch, because the test has no GPU."""
+    calls: list[str] = []
 
     def pin(tensor: torch.Tensor) -> torch.Tensor:
-        asked.append("pin")
+        calls.append("pin")
         return tensor
 
     def copy(tensor: torch.Tensor, device: object, *, non_blocking: bool = False) -> torch.Tensor:
-        asked.append(f"copy to {device}, {'go on' if non_blocking else 'wait'}")
+        calls.append(f"copy to {device}, {'go on' if non_blocking else 'wait'}")
         return tensor
 
     monkeypatch.setattr(torch.Tensor, "pin_memory", pin)
     monkeypatch.setattr(torch.Tensor, "to", copy)
     batching.to_device(np.arange(3), "cuda:1")
-    assert asked == ["pin", "copy to cuda:1, go on"]
-    asked.clear()
+    assert calls == ["pin", "copy to cuda:1, go on"]
+    calls.clear()
     batching.to_device(np.arange(3), "cpu")
-    assert asked == ["copy to cpu, wait"]
+    assert calls == ["copy to cpu, wait"]

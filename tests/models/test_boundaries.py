@@ -1,4 +1,4 @@
-"""Classes of tokens, and probabilities within them."""
+"""Classes of tokens, and probabilities within classes."""
 
 from itertools import product
 from typing import Any
@@ -17,7 +17,7 @@ from contstim.models.masked.rules import orders_plan
 from contstim.models.words import END_MARK, SPECIAL, Encoding
 from tests.models.tiny import Load, Tokenizers
 
-BELONGS = {
+EXPECTED_CLASSES = {
     "bert": {"the": BOUNDARY, ".": BOUNDARY, "-": BOUNDARY, "##a": WITHIN, "[UNK]": NO_CLASS},
     "roberta": {"Ġthe": BOUNDARY, ".": BOUNDARY, "a": WITHIN, "-": WITHIN, "<mask>": NO_CLASS},
     "gpt2": {"Ġthe": BOUNDARY, "!": BOUNDARY, "a": WITHIN, "<|endoftext|>": NO_CLASS},
@@ -27,17 +27,17 @@ BELONGS = {
 }
 
 
-@pytest.mark.parametrize("kind", BELONGS)
-def test_tokens_are_in_the_class_that_their_marks_tell(tokenizer_of: Tokenizers, kind: str) -> None:
+@pytest.mark.parametrize("kind", EXPECTED_CLASSES)
+def test_marks_determine_the_classes_of_tokens(tokenizer_of: Tokenizers, kind: str) -> None:
     tokenizer = tokenizer_of(kind)
     classes = token_classes(tokenizer, len(tokenizer))
     vocabulary = tokenizer.get_vocab()
-    found = {token: classes[vocabulary[token]] for token in BELONGS[kind]}
-    assert found == BELONGS[kind]
+    assigned = {token: classes[vocabulary[token]] for token in EXPECTED_CLASSES[kind]}
+    assert assigned == EXPECTED_CLASSES[kind]
 
 
 def test_end_marks_of_all_scripts_are_boundaries() -> None:
-    """By hand: bytes as byte-level BPE writes them; a closing sign alone ends no sentence."""
+    """By hand: bytes as byte-level BPE writes them. A closing quotation mark ends no sentence."""
     texts = ("。", "।", "…", '."', '"', "।a", ";")
     letters: dict[int, str] = bytes_to_unicode()  # type: ignore[no-untyped-call]
     tokens = ["".join(letters[byte] for byte in text.encode()) for text in texts]
@@ -45,12 +45,12 @@ def test_end_marks_of_all_scripts_are_boundaries() -> None:
     tokenizer = Tokenizer(models.BPE(vocabulary, []))
     tokenizer.decoder = decoders.ByteLevel()
     fast_tokenizer: Any = transformers.PreTrainedTokenizerFast
-    fast = fast_tokenizer(tokenizer_object=tokenizer)
-    classes = token_classes(fast, len(vocabulary)).tolist()
+    wrapped = fast_tokenizer(tokenizer_object=tokenizer)
+    classes = token_classes(wrapped, len(vocabulary)).tolist()
     assert classes == [BOUNDARY] * 4 + [WITHIN] * 3 + [BOUNDARY] * 2
 
 
-def test_a_tokenizer_without_marks_is_refused() -> None:
+def test_tokenizer_without_marks_is_refused() -> None:
     words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "<unk>": 2}, unk_token="<unk>"))
     fast_tokenizer: Any = transformers.PreTrainedTokenizerFast
     tokenizer = fast_tokenizer(tokenizer_object=words, unk_token="<unk>")
@@ -58,26 +58,28 @@ def test_a_tokenizer_without_marks_is_refused() -> None:
         token_classes(tokenizer, 3)
 
 
-def test_probabilities_are_those_within_the_token_s_class() -> None:
+def test_probabilities_are_normalized_within_classes() -> None:
     classes = np.array([NO_CLASS, WITHIN, BOUNDARY, BOUNDARY, WITHIN, WITHIN])
     logits = torch.randn(3, 6, generator=torch.manual_seed(0))
     rows, tokens = np.array([0, 0, 1, 2, 2, 0]), np.array([1, 2, 3, 5, 0, 0])
-    found = Normaliser(classes).log_probs(logits.clone(), rows, tokens)
+    log_probs = Normaliser(classes).log_probs(logits.clone(), rows, tokens)
     expected = []
     for row, token in zip(rows, tokens, strict=True):
-        like = classes == classes[token] if classes[token] != NO_CLASS else np.full(6, True)
+        same_class = classes == classes[token] if classes[token] != NO_CLASS else np.full(6, True)
         expected.append(
-            float(logits[row, token] - logits[row, torch.from_numpy(like)].logsumexp(0))
+            float(logits[row, token] - logits[row, torch.from_numpy(same_class)].logsumexp(0))
         )
-    np.testing.assert_allclose(found.numpy(), expected, atol=1e-6)
-    every = Normaliser(classes).log_softmax(logits)
-    np.testing.assert_allclose(every.numpy()[rows, tokens], expected, atol=1e-6)
+    np.testing.assert_allclose(log_probs.numpy(), expected, atol=1e-6)
+    all_log_probs = Normaliser(classes).log_softmax(logits)
+    np.testing.assert_allclose(all_log_probs.numpy()[rows, tokens], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "albert", "xlm"])
 @pytest.mark.parametrize("words", [(0, 1), (0, 0)], ids=["two words", "a word of two tokens"])
-def test_one_pattern_has_sum_of_one(load: Load, kind: str, words: tuple[int, int]) -> None:
-    """One order of uncovering is a distribution over the sentences with as many tokens per word."""
+def test_probabilities_of_one_pattern_sum_to_one(
+    load: Load, kind: str, words: tuple[int, int]
+) -> None:
+    """One order of uncovering is a distribution over sentences with equal tokens per word."""
     checkpoint = load(kind)
     network = MaskedNetwork(checkpoint, by_words=True)
     classes = network.normaliser.classes

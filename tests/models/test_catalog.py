@@ -1,4 +1,4 @@
-"""Models by their names, their files and commits, and one model at a time in memory."""
+"""Models by name, their files and commits, and loading one model at a time."""
 
 import shutil
 import weakref
@@ -23,7 +23,7 @@ CPU = Loading(device="cpu")
 SENTENCE = Sentence.parse("The dog sleeps.")
 
 
-def test_the_catalogue_lists_the_nine_models_of_2023() -> None:
+def test_catalog_lists_the_nine_models_of_2023() -> None:
     """Witness: the paper's list of models."""
     transformers = "bert-large-cased roberta-large xlm-mlm-en-2048 electra-large-generator gpt2-xl"
     assert " ".join(CATALOGUE) == f"2-gram 3-gram RNN LSTM {transformers}"
@@ -58,7 +58,7 @@ A_ARPA = {"a.arpa", "a.arpa.counts.csv", "a.arpa.sentences.npy"}
             {"gpt", "gpt/training_sentences.npy", "1.arpa"},
         ),
         ("hf:nobody/nothing", set()),
-        ("", set()),  # a model that was made in Python
+        ("", set()),  # a model created in Python
     ],
 )
 def test_files_of_a_model(specification: str, files: set[str]) -> None:
@@ -67,7 +67,7 @@ def test_files_of_a_model(specification: str, files: set[str]) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_commits_are_those_of_the_cache(hub_model: Callable[[str], str]) -> None:
+def test_commits_are_read_from_the_cache(hub_model: Callable[[str], str]) -> None:
     name = hub_model("a" * 40)
     specifications = [f"hf:{name}", f"server:http://h/v1#m?tokenizer={name}", "hf:no/such"]
     assert catalog.hub_commits(specifications) == {name: "a" * 40}
@@ -85,19 +85,19 @@ def test_weights_of_a_network_are_counted(tmp_path: Path) -> None:
     )
 
 
-def test_a_model_is_gone_before_the_next_is_loaded(
+def test_model_is_released_before_the_next_is_loaded(
     tiny_checkpoint: Folder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Witness: whether anybody still holds an earlier network whenever one is loaded.
+    """Witness: the number of earlier networks that are alive whenever a model is loaded.
 
     The folders are copies, because other tests may hold networks of the originals.
     """
     networks: list[weakref.ref[Any]] = []
-    alive: list[int] = []
+    n_alive: list[int] = []
     load_scorer = catalog.load_scorer
 
     def load(*args: Any, **options: Any) -> Scorer:
-        alive.append(sum(network() is not None for network in networks))
+        n_alive.append(sum(network() is not None for network in networks))
         model = load_scorer(*args, **options)
         networks.append(weakref.ref(vars(model)["checkpoint"].model))
         return model
@@ -113,22 +113,24 @@ def test_a_model_is_gone_before_the_next_is_loaded(
     (tmp_path / "s.txt").write_text("The dog sleeps.\nA cat runs.\n")
     text, out = tmp_path / "s.txt", tmp_path / "s.csv"
     ScoreSentences(models=tuple(names), sentences=text, out=out, loading=CPU).run()
-    assert alive == [0] * 6
+    assert n_alive == [0] * 6
 
 
-def test_two_rules_of_a_checkpoint_share_its_network(tiny_checkpoint: Folder) -> None:
+def test_rules_of_a_checkpoint_share_its_network(tiny_checkpoint: Folder) -> None:
     name = f"hf:{tiny_checkpoint('pythia')}"
-    both = parse_models([name, f"{name}@chain"])
-    seen = [id(vars(models[0])["checkpoint"]) for models in catalog.one_at_a_time(both, CPU)]
-    assert seen[0] == seen[1]
+    models_by_rule = parse_models([name, f"{name}@chain"])
+    checkpoint_ids = [
+        id(vars(models[0])["checkpoint"]) for models in catalog.one_at_a_time(models_by_rule, CPU)
+    ]
+    assert checkpoint_ids[0] == checkpoint_ids[1]
 
 
-def test_results_are_those_of_models_loaded_together(tiny_checkpoint: Folder) -> None:
+def test_scores_equal_those_of_models_loaded_together(tiny_checkpoint: Folder) -> None:
     names = [f"hf:{tiny_checkpoint(name)}" for name in ("gpt2", "pythia")]
-    together = [catalog.load_model(name, device="cpu").log_probs([SENTENCE])[0] for name in names]
-    turns = catalog.one_at_a_time(parse_models(names), CPU)
-    apart = [models[0].scores([SENTENCE])[0] for models in turns]
-    assert np.array_equal(apart, together)
+    expected = [catalog.load_model(name, device="cpu").log_probs([SENTENCE])[0] for name in names]
+    loaded = catalog.one_at_a_time(parse_models(names), CPU)
+    scores = [models[0].scores([SENTENCE])[0] for models in loaded]
+    assert np.array_equal(scores, expected)
 
 
 @pytest.mark.parametrize(
@@ -140,14 +142,14 @@ def test_results_are_those_of_models_loaded_together(tiny_checkpoint: Folder) ->
         ("file", r"There is no .*gone\.arpa"),
     ],
 )
-def test_the_last_model_is_checked_before_the_first_is_loaded(
+def test_last_model_is_checked_before_the_first_is_loaded(
     tiny_checkpoint: Folder, tmp_path: Path, damage: str, message: str
 ) -> None:
-    bad = tmp_path / "bad"
+    bad_folder = tmp_path / "bad"
     if damage == "config":
-        bad.mkdir()
-        (bad / "config.json").write_text("null")
-    others = {"name": "x.nonsense", "file": f"kenlm:{bad / 'gone.arpa'}"}
-    names = [f"hf:{tiny_checkpoint('gpt2')}", others.get(damage, f"hf:{bad}")]
+        bad_folder.mkdir()
+        (bad_folder / "config.json").write_text("null")
+    other_names = {"name": "x.nonsense", "file": f"kenlm:{bad_folder / 'gone.arpa'}"}
+    names = [f"hf:{tiny_checkpoint('gpt2')}", other_names.get(damage, f"hf:{bad_folder}")]
     with pytest.raises(ModelError, match=message):
         next(catalog.one_at_a_time(parse_models(names)))

@@ -1,6 +1,7 @@
 """Causal transformers against the networks' own losses and brute force.
 
-Surprisal of whole words: that a word ends counts to it, and a sentence's sum stays.
+Surprisals of whole words: the end of a word counts to it, and the sum over the sentence is
+unchanged.
 """
 
 import copy
@@ -35,7 +36,7 @@ NAMES = ("gpt2", "pythia", "llama")
 PARSED = [Sentence.parse(text) for text in TEXTS]
 ALL_WORDS = sorted({word for sentence in PARSED for word in sentence.words})
 ODD_WORDS = ("U.S.", "well-known", "don't", "naïve", "3rd", "'s", "wait...", "WALKING", "猫")
-READ = [Sentence.parse(text) for text in (*TEXTS[:6], TEXTS[9], "Yes.")]
+READ_SENTENCES = [Sentence.parse(text) for text in (*TEXTS[:6], TEXTS[9], "Yes.")]
 ROWS = [(3, 4, 5, 6, 7), (3, 4, 5, 6, 8, 9), (3, 4, 10, 11, 12), (3, 4, 10, 11), (13, 4, 5)]
 hf: Any = transformers
 
@@ -59,33 +60,33 @@ class TestContract(LanguageModelContract):
         del model
         return True
 
-    def expected_continuation(self, model: LanguageModel, one: Continuation) -> float:
-        """Witness: the network's own softmax over all tokens, whatever the rule."""
+    def expected_continuation(self, model: LanguageModel, continuation: Continuation) -> float:
+        """Witness: the network's own softmax over all tokens, under every rule."""
         assert isinstance(model, CausalModel)
         tokenizer, network = model._tokenizer, model.checkpoint.model
-        words, space = one.sentence.words, " " if model._space else ""
-        ids, before = (
-            tokenizer(space + " ".join(some), add_special_tokens=False)["input_ids"] if some else []
-            for some in (words, words[: one.start])
+        words, space = continuation.sentence.words, " " if model._space else ""
+        ids, prefix_ids = (
+            tokenizer(space + " ".join(part), add_special_tokens=False)["input_ids"] if part else []
+            for part in (words, words[: continuation.start])
         )
         with torch.no_grad():
             logits = network(torch.tensor([[*model._context, *ids]])).logits[0].double()
         terms = logits.log_softmax(dim=1)[-len(ids) - 1 : -1]
-        return float(sum(terms[i, ids[i]] for i in range(len(before), len(ids))))
+        return float(sum(terms[i, ids[i]] for i in range(len(prefix_ids), len(ids))))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_log_likelihood_is_the_networks_own_loss(load: Load, name: str) -> None:
+def test_log_likelihood_equals_the_networks_own_loss(load: Load, name: str) -> None:
     checkpoint = load(name)
-    ours = CausalModel(checkpoint).log_probs(PARSED)
-    for sentence, score in zip(PARSED, ours, strict=True):
-        ids = _with_beginning(checkpoint, sentence.text)
+    scores = CausalModel(checkpoint).log_probs(PARSED)
+    for sentence, score in zip(PARSED, scores, strict=True):
+        ids = _ids_with_beginning(checkpoint, sentence.text)
         with torch.no_grad():
             loss = checkpoint.model(ids, labels=ids).loss
         assert score == pytest.approx(-float(loss) * (ids.shape[1] - 1), abs=1e-3)
 
 
-def _with_beginning(checkpoint: Checkpoint, text: str) -> torch.Tensor:
+def _ids_with_beginning(checkpoint: Checkpoint, text: str) -> torch.Tensor:
     beginning = checkpoint.tokenizer.bos_token_id
     ids = checkpoint.tokenizer(text)["input_ids"]
     return torch.tensor([[beginning, *(token for token in ids if token != beginning)]])
@@ -96,16 +97,16 @@ def test_chain_is_a_softmax_over_the_class_of_each_token(load: Load, name: str) 
     checkpoint = load(name)
     sentence = Sentence.parse("The hungry teacher didn't sleep!")
     text = sentence.text if name == "llama" else " " + sentence.text
-    ids = _with_beginning(checkpoint, text)
+    ids = _ids_with_beginning(checkpoint, text)
     classes = token_classes(checkpoint.tokenizer, checkpoint.model.config.vocab_size)
     with torch.no_grad():
         logits = checkpoint.model(ids).logits[0].double().numpy()
     log_probs, entropies = [], []
-    for place, token in enumerate(ids[0, 1:].tolist()):
-        likely = np.exp(logits[place])
-        of_class = likely[classes == classes[token]]
-        log_probs.append(np.log(likely[token] / of_class.sum()))
-        entropies.append(entropy(of_class))
+    for index, token in enumerate(ids[0, 1:].tolist()):
+        weights = np.exp(logits[index])
+        class_weights = weights[classes == classes[token]]
+        log_probs.append(np.log(weights[token] / class_weights.sum()))
+        entropies.append(entropy(class_weights))
     model = CausalModel(checkpoint, rule="chain")
     assert model.log_probs([sentence])[0] == pytest.approx(sum(log_probs), abs=1e-4)
     (terms,) = model.token_log_probs([sentence])
@@ -113,7 +114,7 @@ def test_chain_is_a_softmax_over_the_class_of_each_token(load: Load, name: str) 
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
-def test_for_one_pattern_of_tokens_chain_probabilities_add_up_to_one(load: Load, name: str) -> None:
+def test_chain_probabilities_of_one_pattern_sum_to_one(load: Load, name: str) -> None:
     checkpoint = load(name)
     classes = token_classes(checkpoint.tokenizer, checkpoint.model.config.vocab_size)
     network = CausalNetwork(checkpoint, by_words=True)
@@ -126,7 +127,9 @@ def test_for_one_pattern_of_tokens_chain_probabilities_add_up_to_one(load: Load,
 
 @pytest.mark.parametrize("rule", ["log-likelihood", "chain"])
 @pytest.mark.parametrize("name", NAMES)
-def test_replacements_equal_rewriting_and_bounds_hold(load: Load, name: str, rule: str) -> None:
+def test_replacements_equal_rewritten_sentences_and_bounds_hold(
+    load: Load, name: str, rule: str
+) -> None:
     model = CausalModel(load(name), rule=rule, context="Once upon a time, ")
     words = [*ALL_WORDS[::4], *ODD_WORDS]
     for sentence in (PARSED[0], Sentence.parse("Stop!")):
@@ -134,48 +137,48 @@ def test_replacements_equal_rewriting_and_bounds_hold(load: Load, name: str, rul
             exact = model.log_probs([sentence.replace(position, word) for word in words])
             ours = model.replacement_log_probs(sentence, position, words)
             np.testing.assert_allclose(ours, exact, rtol=0, atol=tolerance(exact))
-            known = model.replacements(sentence, position, words)
-            assert (known.upper_bound >= exact - tolerance(exact)).all()
-            assert (known.upper_bound < 0).all()
-            assert np.corrcoef(known.estimate, exact)[0, 1] > 0.5
+            replacements = model.replacements(sentence, position, words)
+            assert (replacements.upper_bound >= exact - tolerance(exact)).all()
+            assert (replacements.upper_bound < 0).all()
+            assert np.corrcoef(replacements.estimate, exact)[0, 1] > 0.5
 
 
 @pytest.mark.parametrize("rule", ["log-likelihood", "chain"])
-def test_terms_by_token_add_up(load: Load, rule: str) -> None:
+def test_token_terms_add_up(load: Load, rule: str) -> None:
     model = CausalModel(load("gpt2"), rule=rule)
     terms = model.token_log_probs(SENTENCES)
     sums = [sum(term.log_prob for term in sentence) for sentence in terms]
     np.testing.assert_allclose(sums, model.log_probs(SENTENCES), atol=1e-9)
     assert [len(sentence) for sentence in terms] == model.token_counts(SENTENCES).tolist()
-    for sentence, found in zip(SENTENCES, terms, strict=True):
-        spelled = "".join(term.token for term in found).replace("Ġ", " ").strip()
+    for sentence, sentence_terms in zip(SENTENCES, terms, strict=True):
+        spelled = "".join(term.token for term in sentence_terms).replace("Ġ", " ").strip()
         assert spelled == sentence.text
-        words = [term.word for term in found]
+        words = [term.word for term in sentence_terms]
         assert words[-1] == -1
         assert sorted(set(words[:-1])) == list(range(len(sentence)))
 
 
-def test_the_context_does_not_count_and_matters(load: Load) -> None:
+def test_context_is_not_counted_but_changes_scores(load: Load) -> None:
     checkpoint = load("gpt2")
     tokenizer = checkpoint.tokenizer
     context, sentence = "What a day. ", PARSED[1]
     model = CausalModel(checkpoint, context=context)
     ids = torch.tensor([tokenizer(context + sentence.text)["input_ids"]])
-    skipped = len(tokenizer("What a day.")["input_ids"])
+    n_context = len(tokenizer("What a day.")["input_ids"])
     with torch.no_grad():
         log_probs = checkpoint.model(ids).logits[0].double().log_softmax(-1)
-    expected = sum(float(log_probs[i - 1, ids[0, i]]) for i in range(skipped, ids.shape[1]))
+    expected = sum(float(log_probs[i - 1, ids[0, i]]) for i in range(n_context, ids.shape[1]))
     assert model.log_probs([sentence])[0] == pytest.approx(expected, abs=1e-4)
     assert model.convention.context == context
     assert model.convention.fingerprint != CausalModel(checkpoint).convention.fingerprint
 
 
-def test_the_window_is_used_to_its_end_and_not_beyond(load: Load) -> None:
+def test_window_is_used_completely_and_not_exceeded(load: Load) -> None:
     model = CausalModel(load("gpt2"))
-    words = ("a",) * (CONTEXT - 1)  # "a" and the end mark are a token each
-    fits = Sentence(words)
-    assert model.token_counts([fits])[0] == CONTEXT
-    assert np.isfinite(model.log_probs([fits])).all()
+    words = ("a",) * (CONTEXT - 1)  # "a" and the end mark are one token each
+    longest = Sentence(words)
+    assert model.token_counts([longest])[0] == CONTEXT
+    assert np.isfinite(model.log_probs([longest])).all()
     with pytest.raises(ModelError, match=f"needs {CONTEXT + 1} tokens; .* at most {CONTEXT}"):
         model.log_probs([Sentence((*words, "a"))])
 
@@ -193,49 +196,51 @@ def test_the_window_is_used_to_its_end_and_not_beyond(load: Load) -> None:
         ("bert", {}, "masked language model, not a causal one"),
     ],
 )
-def test_unusable(load: Load, name: str, options: dict[str, str], message: str) -> None:
+def test_unusable_rules_contexts_and_models_are_refused(
+    load: Load, name: str, options: dict[str, str], message: str
+) -> None:
     with pytest.raises(ModelError, match=message):
         CausalModel(load(name), **options)
 
 
 @pytest.mark.parametrize("position", [0, 2, 4])
-def test_tokens_of_candidates_are_those_of_the_full_sentence(load: Load, position: int) -> None:
+def test_candidates_have_the_tokens_of_the_full_sentence(load: Load, position: int) -> None:
     checkpoint = load("gpt2")
     tokenizer = checkpoint.tokenizer
     sentence, words = Sentence.parse("The old dog never sleeps"), (*ALL_WORDS, *ODD_WORDS)
-    before = tuple(tokenizer(" ".join(sentence.words[:position]))["input_ids"])
-    crossing = copy.deepcopy(tokenizer)
-    crossing.add_tokens("of the")  # from one word into the next
+    prefix_ids = tuple(tokenizer(" ".join(sentence.words[:position]))["input_ids"])
+    spanning = copy.deepcopy(tokenizer)
+    spanning.add_tokens("of the")  # a token that spans two words
     assert words_are_independent(tokenizer)
-    assert not words_are_independent(crossing)
-    quick, careful = (
-        CausalModel(replace(checkpoint, tokenizer=each))
-        ._candidates(sentence, position, words, before)
+    assert not words_are_independent(spanning)
+    fast_tokens, full_tokens = (
+        CausalModel(replace(checkpoint, tokenizer=candidate_tokenizer))
+        ._candidates(sentence, position, words, prefix_ids)
         .tokens
-        for each in (tokenizer, crossing)
+        for candidate_tokenizer in (tokenizer, spanning)
     )
-    assert quick == careful
-    assert all(quick)
+    assert fast_tokens == full_tokens
+    assert all(fast_tokens)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_tree_has_the_scores_of_its_rows(
+def test_tree_gives_the_scores_of_its_rows(
     load: Load, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows with the same first tokens are read once, unless the network disagrees."""
+    """Rows with equal beginnings are read once, unless the network gives other scores."""
     network = CausalNetwork(load(name), by_words=False)
     start = network.begin((1, 2))
     tokens_read = []
     forward = network._model.forward
 
     @wraps(forward)
-    def counting(*arguments: Any, **options: Any) -> Any:
+    def count_tokens(*arguments: Any, **options: Any) -> Any:
         tokens_read.append(options["input_ids"].numel())
         return forward(*arguments, **options)
 
-    alone = [network.continuations(start, [row]).sum() for row in ROWS]
-    monkeypatch.setattr(network._model, "forward", counting)
-    np.testing.assert_allclose(network.continuations(start, ROWS).sum(axis=1), alone, atol=1e-4)
+    expected = [network.continuations(start, [row]).sum() for row in ROWS]
+    monkeypatch.setattr(network._model, "forward", count_tokens)
+    np.testing.assert_allclose(network.continuations(start, ROWS).sum(axis=1), expected, atol=1e-4)
     # 3 4 5 6 8 | 10 11 | 13 4; the first tree is compared with a separate call for its last row
     assert tokens_read == [9, 2]
     tokens_read.clear()
@@ -243,17 +248,19 @@ def test_a_tree_has_the_scores_of_its_rows(
     assert tokens_read == [9]
     # A network that does not support the mask reads padded rows
     for factor in (2.0, np.nan):
-        other = CausalNetwork(load(name), by_words=False)
+        unsupported = CausalNetwork(load(name), by_words=False)
         monkeypatch.setattr(
-            other,
+            unsupported,
             "_forward_tree",
             lambda *arguments, factor=factor: factor * network._forward_tree(*arguments),
         )
-        np.testing.assert_allclose(other.continuations(start, ROWS).sum(axis=1), alone, atol=1e-4)
+        np.testing.assert_allclose(
+            unsupported.continuations(start, ROWS).sum(axis=1), expected, atol=1e-4
+        )
 
 
 @pytest.mark.parametrize(("window", "n_nodes"), [(7, 9), (6, 0)])
-def test_a_tree_fits_into_a_sliding_window(load: Load, window: int, n_nodes: int) -> None:
+def test_tree_fits_into_a_sliding_window(load: Load, window: int, n_nodes: int) -> None:
     """Two tokens of the prefix and five of the longest row fit into a window of seven."""
     torch.manual_seed(0)
     config = hf.Gemma3TextConfig(
@@ -270,8 +277,8 @@ def test_a_tree_fits_into_a_sliding_window(load: Load, window: int, n_nodes: int
     checkpoint = replace(load("llama"), model=hf.Gemma3ForCausalLM(config).eval())
     network = CausalNetwork(checkpoint, by_words=False)
     start = network.begin((1, 2))
-    alone = [network.continuations(start, [row]).sum() for row in ROWS]
-    np.testing.assert_allclose(network.continuations(start, ROWS).sum(axis=1), alone, atol=1e-4)
+    expected = [network.continuations(start, [row]).sum() for row in ROWS]
+    np.testing.assert_allclose(network.continuations(start, ROWS).sum(axis=1), expected, atol=1e-4)
     assert network._largest_tree == n_nodes
 
 
@@ -281,45 +288,54 @@ def test_shared_paths_are_the_leaves_of_the_trie(rows: list[tuple[int, ...]]) ->
     assert len(leaf_of) == len(rows)
     for row, leaf in zip(rows, leaf_of, strict=True):
         assert leaves[leaf][: len(row)] == row
-    longest = [r for r in set(rows) if not any(o != r and o[: len(r)] == r for o in rows)]
+    longest = [
+        candidate
+        for candidate in set(rows)
+        if not any(other != candidate and other[: len(candidate)] == candidate for other in rows)
+    ]
     assert sorted(leaves) == sorted(longest)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_words_add_up_to_the_sentence(load: Load, name: str) -> None:
-    """Property: what one word gives, its neighbour takes."""
+def test_word_terms_add_up_to_the_sentence(load: Load, name: str) -> None:
+    """Property: the correction moves probability only between neighbouring words."""
     model = CausalModel(load(name))
-    plain, corrected = model.token_log_probs(READ), model.completed_word_log_probs(READ)
+    plain, corrected = (
+        model.token_log_probs(READ_SENTENCES),
+        model.completed_word_log_probs(READ_SENTENCES),
+    )
     sums = [sum(term.log_prob for term in terms) for terms in corrected]
-    np.testing.assert_allclose(sums, model.log_probs(READ), rtol=0, atol=1e-9)
-    for before, after in zip(plain, corrected, strict=True):
-        assert [term[:2] for term in before] == [term[:2] for term in after]
-        assert [term.log_prob for term in before] != [term.log_prob for term in after]
+    np.testing.assert_allclose(sums, model.log_probs(READ_SENTENCES), rtol=0, atol=1e-9)
+    for plain_terms, corrected_terms in zip(plain, corrected, strict=True):
+        assert [term[:2] for term in plain_terms] == [term[:2] for term in corrected_terms]
+        assert [term.log_prob for term in plain_terms] != [
+            term.log_prob for term in corrected_terms
+        ]
 
 
-def test_words_are_tokens_times_end_over_beginning(load: Load) -> None:
+def test_completed_words_follow_the_published_formula(load: Load) -> None:
     """Witness: the formula of Pimentel & Meister (2024), with transformers alone."""
-    model, sentence = CausalModel(load("gpt2")), READ[0]
+    model, sentence = CausalModel(load("gpt2")), READ_SENTENCES[0]
     checkpoint = model.checkpoint
     tokenizer = checkpoint.tokenizer
     ids = tokenizer(sentence.text)["input_ids"]
     with torch.inference_mode():
         logits = checkpoint.model(torch.tensor([[tokenizer.bos_token_id, *ids]])).logits[0]
     p = torch.softmax(logits.double(), dim=-1).numpy()  # p[t] is of token t
-    spelled = tokenizer.convert_ids_to_tokens(list(range(p.shape[1])))
+    tokens_by_id = tokenizer.convert_ids_to_tokens(list(range(p.shape[1])))
     ends = [
         token is None
         or token.startswith(("Ġ", "Ċ", "ĉ", "č"))
         or token in ".?!"
         or token in tokenizer.all_special_tokens
-        for token in spelled
+        for token in tokens_by_id
     ]
     words = sentence.text.removesuffix(".").split()
-    starts = [place for place, i in enumerate(ids) if place == 0 or ends[i]]
+    starts = [index for index, i in enumerate(ids) if index == 0 or ends[i]]
     assert len(starts) == len(words) + 1
     expected = []
     for start, stop in zip(starts, [*starts[1:], None], strict=True):
-        tokens = np.prod([p[place, ids[place]] for place in range(start, stop or len(ids))])
+        tokens = np.prod([p[index, ids[index]] for index in range(start, stop or len(ids))])
         begins = 1.0 if start == 0 else p[start, ends].sum()
         finishes = 1.0 if stop is None else p[stop, ends].sum()
         expected.append(np.log(tokens * finishes / begins))
@@ -333,8 +349,8 @@ def test_words_are_tokens_times_end_over_beginning(load: Load) -> None:
 
 
 @pytest.mark.parametrize("corrected", [False, True])
-def test_surprisals_and_entropies_of_words_are_minicons(load: Load, corrected: bool) -> None:
-    """Witness: minicons on the same network, whose sets of tokens we give it for the correction."""
+def test_surprisals_and_entropies_equal_minicons(load: Load, corrected: bool) -> None:
+    """Witness: minicons on the same network, with our sets of tokens for the correction."""
     scorer = pytest.importorskip("minicons.scorer")
     checkpoint = load("gpt2")
     tokenizer = copy.deepcopy(checkpoint.tokenizer)
@@ -345,24 +361,24 @@ def test_surprisals_and_entropies_of_words_are_minicons(load: Load, corrected: b
     theirs.bow_subword_idx = np.flatnonzero(completing).tolist()
     model = CausalModel(checkpoint)
     score = model.completed_word_log_probs if corrected else model.token_log_probs
-    terms = dict(zip(READ, score(READ), strict=True))
-    table = term_table({"m": terms}, READ)
+    terms = dict(zip(READ_SENTENCES, score(READ_SENTENCES), strict=True))
+    table = term_table({"m": terms}, READ_SENTENCES)
     expected = theirs.token_score(
-        [s.text for s in READ], surprisal=True, bos_token=True, bow_correction=corrected
+        [s.text for s in READ_SENTENCES], surprisal=True, bos_token=True, bow_correction=corrected
     )
-    for sentence, tokens in zip(READ, expected, strict=True):
+    for sentence, tokens in zip(READ_SENTENCES, expected, strict=True):
         rows = [i for i, text in enumerate(table["sentence"]) if text == sentence.text]
         surprisals = np.zeros(len(sentence) + 1)
         words = [term.word for term in terms[sentence]]
         np.add.at(surprisals, words, [surprisal for _, surprisal in tokens[1:]])
-        # After the end mark, minicons also asks whether a word begins
-        kept = rows[:-1] if corrected else rows
-        ours = [table["surprisal"][row] for row in kept]
-        np.testing.assert_allclose(ours, surprisals[: len(kept)], rtol=0, atol=1e-4)
-        bits = [table["surprisal_bits"][row] for row in kept]
+        # After the end mark, minicons also includes the probability that a word begins
+        scored_rows = rows[:-1] if corrected else rows
+        ours = [table["surprisal"][row] for row in scored_rows]
+        np.testing.assert_allclose(ours, surprisals[: len(scored_rows)], rtol=0, atol=1e-4)
+        bits = [table["surprisal_bits"][row] for row in scored_rows]
         np.testing.assert_allclose(np.multiply(bits, np.log(2)), ours)
-        before = [" ".join(sentence.words[:i]) for i in range(len(rows))]
-        next_log_probs = theirs.next_word_distribution(before, bos_token=True).double().exp()
+        prefixes = [" ".join(sentence.words[:i]) for i in range(len(rows))]
+        next_log_probs = theirs.next_word_distribution(prefixes, bos_token=True).double().exp()
         entropies = [table["entropy"][row] for row in rows]
         np.testing.assert_allclose(entropies, entropy(next_log_probs, axis=1), rtol=0, atol=1e-4)
 
@@ -371,7 +387,7 @@ LONGEST = 7  # letters of a word
 
 
 @pytest.fixture(scope="module")
-def letters() -> CausalModel:
+def letter_model() -> CausalModel:
     """A causal model of seven tokens, which spell all words of the letters a and b."""
     vocabulary = {"<s>": 0, "[UNK]": 1, "a": 2, "b": 3, "##a": 4, "##b": 5, ".": 6}
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
@@ -387,44 +403,46 @@ def letters() -> CausalModel:
     return CausalModel(Checkpoint(network, fast, "letters", "cpu", "causal"))
 
 
-def test_words_share_all_probability_between_them(letters: CausalModel) -> None:
-    """Witness: enumeration of every word after `b`. Uncorrected the sum is another."""
+def test_probabilities_of_all_words_sum_to_one(letter_model: CausalModel) -> None:
+    """Witness: enumeration of all words after `b`; without correction the sum differs."""
     words = ["".join(w) for n in range(1, LONGEST + 1) for w in product("ab", repeat=n)]
     sentences = [Sentence.parse(f"b {word} a.") for word in words]
     sums = {}
-    for what, score in (
-        ("plain", letters.token_log_probs),
-        ("corrected", letters.completed_word_log_probs),
+    for name, score in (
+        ("plain", letter_model.token_log_probs),
+        ("corrected", letter_model.completed_word_log_probs),
     ):
-        of_words = [
+        word_log_probs = [
             sum(term.log_prob for term in terms if term.word == 1) for terms in score(sentences)
         ]
-        sums[what] = np.exp(of_words).sum()
-    # What is no word: an end mark or a special token, and words of more letters
+        sums[name] = np.exp(word_log_probs).sum()
+    # Other continuations: an end mark, a special token, and longer words
     with torch.inference_mode():
-        after = letters.checkpoint.model(torch.tensor([[0, 3]])).logits[0, -1].double()
-    p = torch.softmax(after, dim=-1).numpy()
+        next_logits = letter_model.checkpoint.model(torch.tensor([[0, 3]])).logits[0, -1].double()
+    p = torch.softmax(next_logits, dim=-1).numpy()
     begins = p[[0, 1, 2, 3, 6]].sum()
-    others = p[[0, 1, 6]].sum() / begins
+    other_share = p[[0, 1, 6]].sum() / begins
     longest = sentences[-(2**LONGEST) :]
     unfinished = sum(
         np.exp(sum(term.log_prob for term in plain if term.word == 1)) / begins
         - np.exp(sum(term.log_prob for term in corrected if term.word == 1))
         for plain, corrected in zip(
-            letters.token_log_probs(longest), letters.completed_word_log_probs(longest), strict=True
+            letter_model.token_log_probs(longest),
+            letter_model.completed_word_log_probs(longest),
+            strict=True,
         )
     )
-    assert sums["corrected"] + others + unfinished == pytest.approx(1, abs=1e-5)
+    assert sums["corrected"] + other_share + unfinished == pytest.approx(1, abs=1e-5)
     assert abs(sums["plain"] - sums["corrected"]) > 0.05
 
 
-def test_only_models_of_words_need_no_correction(tiny_checkpoint: Folder, load: Load) -> None:
+def test_correction_is_refused_where_it_does_not_apply(tiny_checkpoint: Folder, load: Load) -> None:
     checkpoint = load("gpt2")
     with pytest.raises(ModelError, match="already preserves word boundaries"):
-        CausalModel(checkpoint, rule="chain").completed_word_log_probs(READ)
+        CausalModel(checkpoint, rule="chain").completed_word_log_probs(READ_SENTENCES)
     toy = ToyModel()
     with pytest.raises(ModelError, match="no word boundaries to correct"):
-        toy.completed_word_log_probs(READ[:1])
+        toy.completed_word_log_probs(READ_SENTENCES[:1])
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_checkpoint("xlm"))
     with pytest.raises(ModelError, match="needs no correction"):
         word_completing(tokenizer, len(tokenizer))

@@ -1,4 +1,4 @@
-"""The context of causal models, of tokenizers as published models have them, built on disk."""
+"""Default and chosen contexts of causal models, with tokenizers like those of published models."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -42,7 +42,7 @@ _UNKNOWN_MARKS = "{{ bos_token }}{% for m in messages %}<Q>{{ m['content'] }}<A>
 _BROKEN = "{{ raise_exception('no system prompt') }}<|begin|>{{ '<Q>' }}"
 
 
-def _saved(
+def _make_tokenizer(
     folder: Path,
     special: list[str],
     *,
@@ -51,19 +51,19 @@ def _saved(
     adds: list[str] | None = None,
     template: str | None = None,
 ) -> Any:
-    """A tokenizer of a few words, read again from its folder."""
+    """A tokenizer of a few words, saved and loaded from its folder."""
     vocabulary = {token: i for i, token in enumerate(["<unk>", *_WORDS, *special])}
-    trained = Tokenizer(tokenizer_models.WordLevel(vocabulary, unk_token="<unk>"))
-    trained.pre_tokenizer = pre_tokenizers.Whitespace()
-    trained.decoder = decoders.WordPiece()
-    trained.add_special_tokens(special)
+    backend = Tokenizer(tokenizer_models.WordLevel(vocabulary, unk_token="<unk>"))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    backend.decoder = decoders.WordPiece()
+    backend.add_special_tokens(special)
     if adds:
         ids = [(token, vocabulary[token]) for token in adds]
-        trained.post_processor = processors.TemplateProcessing(
+        backend.post_processor = processors.TemplateProcessing(
             single=[*adds, "$A"], special_tokens=ids
         )
     ends = {f"{end}_token": t for end, t in (("bos", bos), ("eos", eos)) if t is not None}
-    tokenizer = hf.PreTrainedTokenizerFast(tokenizer_object=trained, unk_token="<unk>", **ends)
+    tokenizer = hf.PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>", **ends)
     tokenizer.chat_template = template
     tokenizer.save_pretrained(folder)
     return hf.AutoTokenizer.from_pretrained(folder)
@@ -137,7 +137,7 @@ DEFAULTS: dict[str, tuple[str, dict[str, Any], str | None, str]] = {
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_default_context(tmp_path: Path, name: str) -> None:
     special, options, template, expected = DEFAULTS[name]
-    tokenizer = _saved(tmp_path, special.split(), template=template, **options)
+    tokenizer = _make_tokenizer(tmp_path, special.split(), template=template, **options)
     tokens = context_of(tokenizer, _config(), None, "here")
     assert " ".join(tokenizer.convert_ids_to_tokens(tokens)) == expected
 
@@ -153,10 +153,10 @@ def test_default_context(tmp_path: Path, name: str) -> None:
         (["<eos>", "<bos>"], {"bos": "<bos>"}, SimpleNamespace(vocab_size=7), "<eos>"),
     ],
 )
-def test_the_configuration_may_name_the_token(
+def test_configuration_can_name_the_context_token(
     tmp_path: Path, special: list[str], options: dict[str, Any], config: Any, expected: str
 ) -> None:
-    tokenizer = _saved(tmp_path, special, **options)
+    tokenizer = _make_tokenizer(tmp_path, special, **options)
     tokens = context_of(tokenizer, config, None, "here")
     assert tokenizer.convert_ids_to_tokens(tokens) == [expected]
 
@@ -172,10 +172,10 @@ def test_the_configuration_may_name_the_token(
         (["<|im_end|>"], {"eos": "<|im_end|>"}, _config(), ["6 ('<|im_end|>', of 7 tokens)"]),
     ],
 )
-def test_without_a_usable_token_the_model_is_refused(
+def test_model_without_a_usable_context_token_is_refused(
     tmp_path: Path, special: list[str], options: dict[str, Any], config: Any, facts: list[str]
 ) -> None:
-    tokenizer = _saved(tmp_path, special, **options)
+    tokenizer = _make_tokenizer(tmp_path, special, **options)
     with pytest.raises(ModelError) as raised:
         context_of(tokenizer, config, None, "here")
     for fact in (*facts, "--context"):
@@ -198,11 +198,11 @@ def test_without_a_usable_token_the_model_is_refused(
         (["<|im_start|>"], "<|im_start|>", ["<|im_start|>"]),
     ],
 )
-def test_a_text_is_read_as_special_tokens_and_nothing_twice(
+def test_special_tokens_in_a_context_are_read_once(
     tmp_path: Path, adds: list[str], text: str, expected: list[str]
 ) -> None:
     special = ["<s>", "<sop>", "<|endoftext|>", "<|im_start|>"]
-    tokenizer = _saved(tmp_path, special, bos="<s>", adds=adds)
+    tokenizer = _make_tokenizer(tmp_path, special, bos="<s>", adds=adds)
     tokens = context_of(tokenizer, _config(), text, "here")
     assert tokenizer.convert_ids_to_tokens(tokens) == expected
 
@@ -211,23 +211,23 @@ def test_a_text_is_read_as_special_tokens_and_nothing_twice(
     "text",
     ["", " ", "<bos>", "The <|endoftext|>", "[CLS]", "<|im_start|>user", "<｜User｜>", "The zebra"],
 )
-def test_texts_that_are_blank_or_unknown_are_refused(tmp_path: Path, text: str) -> None:
-    tokenizer = _saved(tmp_path, ["<s>"], bos="<s>")
+def test_blank_or_unknown_contexts_are_refused(tmp_path: Path, text: str) -> None:
+    tokenizer = _make_tokenizer(tmp_path, ["<s>"], bos="<s>")
     with pytest.raises(ModelError, match="context must"):
         context_of(tokenizer, _config(), text, "here")
 
 
-def test_tokens_without_weights_are_no_contexts(tmp_path: Path) -> None:
+def test_tokens_without_weights_are_refused_as_contexts(tmp_path: Path) -> None:
     # As after `add_special_tokens` without `resize_token_embeddings`
-    tokenizer = _saved(tmp_path, ["<eos>", "<bos>"], bos="<bos>", eos="<eos>")
+    tokenizer = _make_tokenizer(tmp_path, ["<eos>", "<bos>"], bos="<bos>", eos="<eos>")
     config = SimpleNamespace(vocab_size=7)
     assert candidate_contexts(tokenizer, config) == ("<eos>", ". ")
     with pytest.raises(ModelError, match=r"'<bos>'.* id is 7, .* has 7 tokens"):
         context_of(tokenizer, config, "The <bos>", "here")
 
 
-def test_candidates_are_the_tokens_that_begin_and_end_texts(tmp_path: Path) -> None:
-    tokenizer = _saved(tmp_path, [*_CHAT, "<file>"], bos="<|im_start|>", eos="<|im_end|>")
+def test_candidate_contexts_are_tokens_that_begin_or_end_texts(tmp_path: Path) -> None:
+    tokenizer = _make_tokenizer(tmp_path, [*_CHAT, "<file>"], bos="<|im_start|>", eos="<|im_end|>")
     expected = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", ". ")
     assert candidate_contexts(tokenizer, _config()) == expected
 
@@ -247,7 +247,7 @@ OTHER_TOKENS = """
 
 
 @pytest.mark.parametrize("token", [*CHAT_MARKS, *OTHER_TOKENS])
-def test_chat_marks_by_name(tmp_path: Path, token: str) -> None:
-    tokenizer = _saved(tmp_path, [token])
+def test_chat_marks_are_recognized_by_name(tmp_path: Path, token: str) -> None:
+    tokenizer = _make_tokenizer(tmp_path, [token])
     is_mark = is_chat_mark(tokenizer.convert_tokens_to_ids(token), tokenizer)
     assert is_mark is (token in CHAT_MARKS)

@@ -1,4 +1,4 @@
-"""Every row and token that passes through a network is counted, and nothing else is."""
+"""All rows and tokens that pass through a network are counted, and nothing else."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,45 +17,45 @@ SENTENCE = Sentence.parse("The old teacher reads")
 WORDS = ("dog", "small", "neighbours")
 
 
-def watched(model: torch.nn.Module, task: Callable[[], object]) -> Cost:
-    """What really passed through a network: rows, attended tokens, calls."""
-    seen: list[Cost] = []
+def measure_cost(model: torch.nn.Module, task: Callable[[], object]) -> Cost:
+    """Return what passes through a network during a task: rows, attended tokens, calls."""
+    costs: list[Cost] = []
 
-    def look(_module: Any, _args: Any, inputs: dict[str, Any]) -> None:
+    def record_cost(_module: Any, _args: Any, inputs: dict[str, Any]) -> None:
         ids, attention = inputs["input_ids"], inputs.get("attention_mask")
         cached = inputs.get("cache", inputs.get("past_key_values"))  # until transformers 5.23
-        before = 0 if cached is None else cached.get_seq_length() * len(ids)
-        attended = ids.numel() if attention is None else int(attention.sum()) - before
-        seen.append(Cost(len(ids), attended, 1))
+        n_cached = 0 if cached is None else cached.get_seq_length() * len(ids)
+        attended = ids.numel() if attention is None else int(attention.sum()) - n_cached
+        costs.append(Cost(len(ids), attended, 1))
 
-    handle = model.register_forward_pre_hook(look, with_kwargs=True)
+    handle = model.register_forward_pre_hook(record_cost, with_kwargs=True)
     try:
         task()
     finally:
         handle.remove()
-    return sum(seen, Cost())
+    return sum(costs, Cost())
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "pythia"])
-def test_what_is_counted_is_what_passed_through_the_network(load: Load, kind: str) -> None:
+def test_tally_counts_what_passes_through_the_network(load: Load, kind: str) -> None:
     """Witness: a hook on the network itself."""
     checkpoint = load(kind)
     model: Any = CausalModel(checkpoint) if checkpoint.kind == "causal" else MaskedModel(checkpoint)
     drafts = [] if model.draft() is None else [model.draft(effort) for effort in range(3)]
-    for asked in (model, *drafts):
+    for scorer in (model, *drafts):
         for task in (
-            lambda m=asked: m.log_probs([SENTENCE, Sentence.parse("She sleeps")]),
-            lambda m=asked: m.replacements(SENTENCE, 2, WORDS),
-            lambda m=asked: m.replacement_log_probs(SENTENCE, 2, WORDS),
-            lambda m=asked: m.token_log_probs([SENTENCE]),
+            lambda m=scorer: m.log_probs([SENTENCE, Sentence.parse("She sleeps")]),
+            lambda m=scorer: m.replacements(SENTENCE, 2, WORDS),
+            lambda m=scorer: m.replacement_log_probs(SENTENCE, 2, WORDS),
+            lambda m=scorer: m.token_log_probs([SENTENCE]),
         ):
             with counting(Tally()) as tally:
-                passed = watched(checkpoint.model, task)
-            assert tally.total == passed
-            assert passed.rows > 0 or asked is not model
+                cost = measure_cost(checkpoint.model, task)
+            assert tally.total == cost
+            assert cost.rows > 0 or scorer is not model
 
 
-def test_tallies_nest_and_end() -> None:
+def test_tallies_nest() -> None:
     with counting(Tally()) as outer:
         count(1, 10)
         with counting(Tally()) as inner:
@@ -67,11 +67,11 @@ def test_tallies_nest_and_end() -> None:
     assert outer.total == inner.total + Cost(1, 13, 1)
 
 
-def test_seconds_of_networks_count_in_every_tally(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Witness: a clock that goes on by one at every look."""
+def test_network_seconds_count_in_all_active_tallies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Witness: a clock that advances by one second per reading."""
     ticks = iter(range(100))
     monkeypatch.setattr("contstim.models.costs.perf_counter", lambda: float(next(ticks)))
-    with computing():  # while nobody counts
+    with computing():  # without a tally
         pass
     with counting(Tally()) as outer:
         with counting(Tally()) as inner, computing():

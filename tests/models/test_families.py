@@ -1,4 +1,4 @@
-"""A family that another package adds, found by its entry point, on the command line."""
+"""A model family of another package, found by its entry point and used on the command line."""
 
 import csv
 import os
@@ -15,7 +15,7 @@ from contstim.models import families
 from contstim.models.specifications import parse_model
 
 PACKAGE = '''
-"""A model behind a service: whoever asks gets the number of letters, in nats."""
+"""A model behind a service that returns the number of letters, in nats."""
 
 from http.client import HTTPConnection
 
@@ -65,8 +65,8 @@ sys.exit(run([sys.executable, "-m", "contstim", *command]).returncode)
 """
 
 
-def install(site: Path, package: str, code: str, entry: str) -> None:
-    """Lay out what an installer lays out, the `.dist-info` included."""
+def install_package(site: Path, package: str, code: str, entry: str) -> None:
+    """Write the files that an installer writes, including the `.dist-info` folder."""
     (site / f"{package}.py").write_text(code, encoding="utf-8")
     info = site / f"{package}-1.0.dist-info"
     info.mkdir(parents=True)
@@ -78,13 +78,13 @@ def install(site: Path, package: str, code: str, entry: str) -> None:
 def site(tmp_path: Path) -> Path:
     folder = tmp_path / "site"
     folder.mkdir()
-    install(folder, "toyfamily", PACKAGE, "toyfamily = toyfamily:FAMILY")
+    install_package(folder, "toyfamily", PACKAGE, "toyfamily = toyfamily:FAMILY")
     (tmp_path / "service.py").write_text(SERVICE, encoding="utf-8")
     (tmp_path / "sentences.txt").write_text("The dog sleeps.\nShe reads a book.\n")
     return folder
 
 
-def run(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_command(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, str(site.parent / "service.py"), *arguments],
         cwd=site.parent,
@@ -94,11 +94,13 @@ def run(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_package_adds_a_family_that_commands_take(site: Path) -> None:
+def test_commands_accept_the_family_of_a_package(site: Path) -> None:
     """Witness: the letters counted here."""
     model = "toy=toyfamily:127.0.0.1:PORT"
-    done = run(site, "score", "--model", model, "--sentences", "sentences.txt", "--out", "s.csv")
-    assert done.returncode == 0, done.stderr
+    completed = run_command(
+        site, "score", "--model", model, "--sentences", "sentences.txt", "--out", "s.csv"
+    )
+    assert completed.returncode == 0, completed.stderr
     with (site.parent / "s.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))
     assert rows[0] == ["sentence", "toy"]
@@ -106,8 +108,8 @@ def test_a_package_adds_a_family_that_commands_take(site: Path) -> None:
 
 
 @pytest.fixture
-def installed(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of packages, on this process's path."""
+def importable_site(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of packages, on this process's import path."""
     monkeypatch.syspath_prepend(str(site))
     families._added_family.cache_clear()
     yield site
@@ -116,8 +118,8 @@ def installed(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         sys.modules.pop(package, None)
 
 
-@pytest.mark.usefixtures("installed")
-def test_wrong_rules_and_unknown_families_are_told_as_ever() -> None:
+@pytest.mark.usefixtures("importable_site")
+def test_wrong_rules_and_unknown_families_are_reported() -> None:
     assert parse_model("toyfamily:here@letters").family == "toyfamily"
     with pytest.raises(ModelError, match="they have letters"):
         parse_model("toyfamily:here@chain")
@@ -137,14 +139,16 @@ def test_wrong_rules_and_unknown_families_are_told_as_ever() -> None:
         ),
     ],
 )
-def test_broken_additions_are_named(installed: Path, code: str, entry: str, message: str) -> None:
-    install(installed, "other", code, entry)
+def test_broken_packages_are_named(
+    importable_site: Path, code: str, entry: str, message: str
+) -> None:
+    install_package(importable_site, "other", code, entry)
     with pytest.raises(ModelError, match=re.escape(message)):
         parse_model(f"{entry.split()[0]}:here")
 
 
-def test_built_in_families_are_found_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Witness: the look-up itself, made to fail."""
+def test_built_in_families_need_no_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Witness: a look-up of entry points that fails."""
     monkeypatch.setattr("contstim.files.plugins.entry_points", None)
     assert parse_model("hf:gpt2").family == "hf"
     with pytest.raises(TypeError):

@@ -1,6 +1,6 @@
-"""Float32 products are float32 within every pass, whatever a program has asked PyTorch for.
+"""Passes compute float32 products in float32, regardless of PyTorch's settings.
 
-Witness: PyTorch's own settings, which it tells by `fp32_precision` for each kind of operation.
+Witness: PyTorch's own settings, reported as `fp32_precision` for each kind of operation.
 """
 
 from collections.abc import Iterator
@@ -17,12 +17,12 @@ from tests.models.tiny import Folder
 backends: Any = torch.backends
 if not hasattr(backends.cudnn, "conv"):
     pytest.skip("PyTorch has these settings since 2.9", allow_module_level=True)
-FLOAT32 = {"ieee", "none"}  # nothing set means float32
+FLOAT32 = {"ieee", "none"}  # "none" means float32
 KINDS = [
     backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn,
     backends.mkldnn.matmul, backends.mkldnn.conv, backends.mkldnn.rnn,
 ]  # fmt: skip
-WISHES = {
+SETTINGS = {
     "nothing": lambda: None,
     "allow_tf32": lambda: setattr(backends.cuda.matmul, "allow_tf32", True),
     "no TF32 in cuDNN": lambda: setattr(backends.cudnn, "allow_tf32", False),
@@ -36,91 +36,95 @@ WISHES = {
 }
 
 
-def told() -> list[str]:
-    """What PyTorch says by both kinds of settings."""
-    found = [kind.fp32_precision for kind in KINDS]
-    for ask in (
+def read_settings() -> list[str]:
+    """Return PyTorch's settings of both generations."""
+    values = [kind.fp32_precision for kind in KINDS]
+    for read_setting in (
         lambda: backends.cuda.matmul.allow_tf32,
         lambda: backends.cudnn.allow_tf32,
         torch.get_float32_matmul_precision,
     ):
         try:
-            found.append(str(ask()))
+            values.append(str(read_setting()))
         except RuntimeError:
-            found.append("hidden by the newer settings")
-    return found
+            values.append("hidden by the newer settings")
+    return values
 
 
 @pytest.fixture
-def free() -> Iterator[None]:
-    """Leaves the settings as they were, whatever a test makes of them."""
+def restored_settings() -> Iterator[None]:
+    """Restore the settings after a test changed them."""
     everywhere = (backends, backends.cudnn, backends.mkldnn)
-    before = told(), [place.fp32_precision for place in everywhere]
+    previous = read_settings(), [group.fp32_precision for group in everywhere]
     yield
-    for place, precision in zip(everywhere, before[1], strict=True):
-        place.fp32_precision = precision
+    for group, precision in zip(everywhere, previous[1], strict=True):
+        group.fp32_precision = precision
     torch.set_float32_matmul_precision("highest")
     backends.cudnn.allow_tf32 = True
-    for kind, precision in zip(KINDS, before[0][: len(KINDS)], strict=True):
+    for kind, precision in zip(KINDS, previous[0][: len(KINDS)], strict=True):
         kind.fp32_precision = precision
-    assert (told(), [place.fp32_precision for place in everywhere]) == before
+    assert (read_settings(), [group.fp32_precision for group in everywhere]) == previous
 
 
-@pytest.fixture(params=list(WISHES))
-def wish(request: pytest.FixtureRequest, free: None) -> str:
-    """What a program has asked for."""
-    del free
-    WISHES[request.param]()
+@pytest.fixture(params=list(SETTINGS))
+def setting(request: pytest.FixtureRequest, restored_settings: None) -> str:
+    """A setting that a program has made."""
+    del restored_settings
+    SETTINGS[request.param]()
     return str(request.param)
 
 
-def test_nothing_is_rounded_within_and_all_is_as_it_was_afterwards(wish: str) -> None:
-    before = told()
-    assert set(before[:6]) - FLOAT32 or wish == "no TF32 in cuDNN"
+def test_products_are_float32_and_settings_are_restored(setting: str) -> None:
+    previous = read_settings()
+    assert set(previous[:6]) - FLOAT32 or setting == "no TF32 in cuDNN"
     with float32_products():
-        assert set(told()[:6]) <= FLOAT32
+        assert set(read_settings()[:6]) <= FLOAT32
         with float32_products():
-            assert set(told()[:6]) <= FLOAT32
-        assert set(told()[:6]) <= FLOAT32
-    assert told() == before
+            assert set(read_settings()[:6]) <= FLOAT32
+        assert set(read_settings()[:6]) <= FLOAT32
+    assert read_settings() == previous
 
 
-def test_the_last_of_several_threads_restores_the_settings(wish: str) -> None:
-    """One begins after the other and ends after it, as threads do."""
-    del wish
-    before = told()
+def test_last_of_several_threads_restores_the_settings(setting: str) -> None:
+    """The second context begins and ends later than the first, as with threads."""
+    del setting
+    previous = read_settings()
     first, second = float32_products(), float32_products()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
-    assert set(told()[:6]) <= FLOAT32
+    assert set(read_settings()[:6]) <= FLOAT32
     second.__exit__(None, None, None)
-    assert told() == before
+    assert read_settings() == previous
 
 
-def test_networks_compute_products_as_float32(wish: str, tiny_checkpoint: Folder) -> None:
-    """After the newer settings PyTorch refuses to tell the older ones."""
-    del wish
-    before = told()
+def test_networks_compute_products_as_float32(setting: str, tiny_checkpoint: Folder) -> None:
+    """After new settings, PyTorch refuses to report the older ones."""
+    del setting
+    previous = read_settings()
     model: Any = load_model(f"hf:{tiny_checkpoint('gpt2')}", device="cpu")
-    seen: list[list[str]] = []
-    handle = model.checkpoint.model.register_forward_hook(lambda *_: seen.append(told()))
+    settings_by_call: list[list[str]] = []
+    handle = model.checkpoint.model.register_forward_hook(
+        lambda *_: settings_by_call.append(read_settings())
+    )
     sentence = Sentence.parse("She sleeps in the small house.")
     model.log_probs([sentence])
-    n_scored = len(seen)
+    n_scored = len(settings_by_call)
     model.replacements(sentence, 3, ("dog", "house"))
     handle.remove()
-    assert len(seen) > n_scored > 0
-    for settings in seen:
+    assert len(settings_by_call) > n_scored > 0
+    for settings in settings_by_call:
         assert set(settings[:6]) <= FLOAT32
-        assert "True" not in settings  # of the older ones, `allow_tf32`
-    assert told() == before
+        assert "True" not in settings  # the older setting `allow_tf32`
+    assert read_settings() == previous
 
 
-def test_older_settings_before_pytorch_2_9(free: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    del free
+def test_older_settings_before_pytorch_2_9(
+    restored_settings: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del restored_settings
     monkeypatch.setattr("contstim.models.batching._kinds_of_operations", list)
-    before = told()
+    previous = read_settings()
     with float32_products():
-        assert told()[-3:] == ["False", "False", "highest"]
-    assert told()[-3:] == before[-3:]
+        assert read_settings()[-3:] == ["False", "False", "highest"]
+    assert read_settings()[-3:] == previous[-3:]

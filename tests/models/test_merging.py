@@ -1,4 +1,4 @@
-"""Calls of several searches in common batches: the results of each by itself."""
+"""Shared batches for calls of several searches give the results of separate calls."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -18,20 +18,20 @@ from contstim.words.sentence import Sentence
 from tests.models.tiny import Folder, Load
 
 
-def doubling(
+def make_call(
     numbers: torch.Tensor,
     module: torch.nn.Module,
     budget: Budget,
     sizes: list[int],
-    fits: int = 10**6,
+    max_size: int = 10**6,
 ) -> merging.NetworkCall:
-    """Twice rows of numbers; some fail."""
+    """Return a call that doubles rows; it fails for negative numbers and large batches."""
 
     def together(calls: Sequence[merging.NetworkCall]) -> list[torch.Tensor]:
         assert torch.is_inference_mode_enabled()
         longest = max(call.shape[1] for call in calls)
         size = longest * sum(call.shape[0] for call in calls)
-        if size > fits:
+        if size > max_size:
             raise torch.OutOfMemoryError("no room")
         if any((call.ids < 0).any() for call in calls):
             raise ValueError("a negative number")
@@ -42,15 +42,15 @@ def doubling(
     return call
 
 
-def result(call: merging.NetworkCall) -> Any:
+def compute_result(call: merging.NetworkCall) -> Any:
     return merging.answer(call) if merging.is_merged() else call.compute()
 
 
 def doubled(number: float) -> list[float]:
-    """By a call that may be merged; for tests of executors."""
-    call = doubling(number * torch.ones(1, 1), torch.nn.Identity(), Budget(10), [])
+    """Double a number in a call that may be merged; used by tests of executors."""
+    call = make_call(number * torch.ones(1, 1), torch.nn.Identity(), Budget(10), [])
     with merging.merged():
-        numbers: list[float] = result(call).flatten().tolist()
+        numbers: list[float] = compute_result(call).flatten().tolist()
     return numbers
 
 
@@ -59,63 +59,63 @@ def test_calls_of_a_network_share_batches_within_its_budget() -> None:
     sizes: list[int] = []
     budget = Budget(12)
     calls = [
-        doubling(number * torch.ones(2, length), module, budget, sizes)
+        make_call(number * torch.ones(2, length), module, budget, sizes)
         for number, length in enumerate([2, 3, 1, 2])
     ]
     results = merging.compute_all(calls)
-    # The rows of three with two of two, padded; then the others, for which there was no room
+    # Rows of length 3 with two padded rows of length 2; then the other rows, which did not fit
     assert sizes == [12, 8]
-    for call, result in zip(calls, results, strict=True):
-        assert torch.equal(result[0], 2 * call.ids)
+    for call, values in zip(calls, results, strict=True):
+        assert torch.equal(values[0], 2 * call.ids)
 
 
-def test_the_error_of_a_call_is_its_own() -> None:
+def test_error_of_a_call_does_not_affect_other_calls() -> None:
     module, sizes = torch.nn.Identity(), list[int]()
-    calls = [doubling(sign * torch.ones(1, 2), module, Budget(100), sizes) for sign in (1, -1, 1)]
+    calls = [make_call(sign * torch.ones(1, 2), module, Budget(100), sizes) for sign in (1, -1, 1)]
     values, errors, _ = zip(*merging.compute_all(calls), strict=True)
     assert isinstance(errors[1], ValueError)
     assert errors[0] is errors[2] is None
     assert torch.equal(values[0], values[2])
 
 
-def test_where_memory_runs_out_batches_are_halved_for_good() -> None:
+def test_batches_stay_halved_after_memory_runs_out() -> None:
     module, sizes, budget = torch.nn.Identity(), list[int](), Budget(100)
-    calls = [doubling(torch.ones(1, 2), module, budget, sizes, fits=4) for _ in range(4)]
+    calls = [make_call(torch.ones(1, 2), module, budget, sizes, max_size=4) for _ in range(4)]
     with pytest.warns(RuntimeWarning, match="too small for 4 inputs of 2 tokens"):
         results = merging.compute_all(calls)
     assert [error for _, error, _ in results] == [None] * 4
     assert (sizes, budget.tokens) == ([4, 4], 4)
-    # A call that does not fit by itself makes its own batches smaller, see `forward_in_batches`
+    # A call that does not fit alone makes its own batches smaller; see `forward_in_batches`
     ((_, too_large, _),) = merging.compute_all(
-        [doubling(torch.ones(3, 2), module, budget, sizes, fits=4)]
+        [make_call(torch.ones(3, 2), module, budget, sizes, max_size=4)]
     )
     assert isinstance(too_large, torch.OutOfMemoryError)
 
 
-def test_calls_wait_for_others_only_where_they_may_be_merged() -> None:
-    call = doubling(torch.ones(1, 1), torch.nn.Identity(), Budget(10), [])
-    asked: list[merging.NetworkCall] = []
+def test_calls_wait_only_where_they_may_be_merged() -> None:
+    call = make_call(torch.ones(1, 1), torch.nn.Identity(), Budget(10), [])
+    calls: list[merging.NetworkCall] = []
 
     def run(call: merging.NetworkCall) -> merging.Answer:
-        asked.append(call)
+        calls.append(call)
         return "merged", None, 0.0
 
     with torch.inference_mode():
-        assert result(call) == 2
+        assert compute_result(call) == 2
         with merging.merged():
-            assert result(call) == 2  # nobody runs beside
+            assert compute_result(call) == 2  # no runner
         with merging.runner(run):
-            assert result(call) == 2
+            assert compute_result(call) == 2
             with merging.merged():
-                assert result(call) == "merged"
+                assert compute_result(call) == "merged"
                 with merging.alone():
-                    assert result(call) == 2
-    assert asked == [call]
+                    assert compute_result(call) == 2
+    assert calls == [call]
 
 
-def test_the_time_of_others_is_not_counted() -> None:
-    """Witness: an answer that says that nothing of the time was its own."""
-    call = doubling(torch.ones(1, 1), torch.nn.Identity(), Budget(10), [])
+def test_seconds_of_other_calls_are_counted_separately() -> None:
+    """Witness: an answer that reports zero seconds of its own."""
+    call = make_call(torch.ones(1, 1), torch.nn.Identity(), Budget(10), [])
 
     def run(_call: merging.NetworkCall) -> merging.Answer:
         torch.randn(200, 200).matrix_power(50)  # takes a while
@@ -128,8 +128,8 @@ def test_the_time_of_others_is_not_counted() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "xlm", "modernbert"])
-def test_masked_networks_compute_together_what_they_compute_alone(load: Load, kind: str) -> None:
-    """Witness: the plain network, call by call, with the attention mask that padding has."""
+def test_masked_networks_give_the_same_in_shared_batches(load: Load, kind: str) -> None:
+    """Witness: the plain network, call by call, with the attention mask of the padding."""
     checkpoint: Any = load(kind)
     network = MaskedNetwork(checkpoint)
     generator = torch.Generator().manual_seed(1)
@@ -139,21 +139,23 @@ def test_masked_networks_compute_together_what_they_compute_alone(load: Load, ki
         attention = torch.ones_like(ids)
         attention[-1, length - padded :] = 0
         ids[attention == 0] = network.pad
-        places = torch.randperm(n_rows * length - padded, generator=generator)[:5]
+        positions = torch.randperm(n_rows * length - padded, generator=generator)[:5]
         mask = attention if padded else None
-        compute = partial(network.logits, ids, mask, places)
-        of_model, together = (checkpoint.model, network.budget), network._together
-        calls.append(merging.NetworkCall(*of_model, ids, mask, compute, together, places))
-    for call, (found, _, _) in zip(calls, merging.compute_all(calls), strict=True):
+        compute = partial(network.logits, ids, mask, positions)
+        model_and_budget, together = (checkpoint.model, network.budget), network._together
+        calls.append(
+            merging.NetworkCall(*model_and_budget, ids, mask, compute, together, positions)
+        )
+    for call, (logits, _, _) in zip(calls, merging.compute_all(calls), strict=True):
         with torch.inference_mode():
-            whole = checkpoint.model(input_ids=call.ids, attention_mask=call.attention).logits
-        expected = whole.flatten(0, 1)[call.about]
-        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-4)
+            all_logits = checkpoint.model(input_ids=call.ids, attention_mask=call.attention).logits
+        expected = all_logits.flatten(0, 1)[call.about]
+        torch.testing.assert_close(logits, expected, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "pythia", "llama"])
-def test_causal_networks_compute_together_what_they_compute_alone(load: Load, kind: str) -> None:
-    """Witness: the plain network, row by row, with nothing padded and nothing remembered."""
+def test_causal_networks_give_the_same_in_shared_batches(load: Load, kind: str) -> None:
+    """Witness: the plain network, row by row, without padding or cache."""
     checkpoint: Any = load(kind)
     network = CausalNetwork(checkpoint, by_words=False)
     assert network.merges_prefixes
@@ -167,37 +169,37 @@ def test_causal_networks_compute_together_what_they_compute_alone(load: Load, ki
         (6, 4, 1, 0),
     ):
         ids = torch.randint(10, 40, (n_rows, length), generator=generator)
-        before = tuple(torch.randint(10, 40, (n_before,), generator=generator).tolist())
-        prefix = network.extend(context, before) if before else context
+        prefix_ids = tuple(torch.randint(10, 40, (n_before,), generator=generator).tolist())
+        prefix = network.extend(context, prefix_ids) if prefix_ids else context
         attention = torch.ones_like(ids)
         attention[-1, length - padded :] = 0
         mask = attention if padded else None
-        calls.append(network.call(prefix, ids, mask, keeps=not before))
+        calls.append(network.call(prefix, ids, mask, keeps=not prefix_ids))
     assert all(network.merges(call) for call in calls)
     for call, ((logits, cache), _, _) in zip(calls, merging.compute_all(calls), strict=True):
         prefix, keeps = call.about
         assert logits.shape[:2] == call.ids.shape
         for row, ids in enumerate(call.ids):
             n_tokens = len(ids) if call.attention is None else int(call.attention[row].sum())
-            whole = torch.tensor([[*prefix.ids, *ids[:n_tokens].tolist()]])
+            full_row = torch.tensor([[*prefix.ids, *ids[:n_tokens].tolist()]])
             with torch.inference_mode():
-                expected = checkpoint.model(input_ids=whole).logits[0, len(prefix.ids) :]
+                expected = checkpoint.model(input_ids=full_row).logits[0, len(prefix.ids) :]
             torch.testing.assert_close(logits[row, :n_tokens], expected, rtol=1e-4, atol=1e-4)
         if keeps:
-            # Of the batch nothing else stays in memory: each number stands there once
+            # The cache keeps nothing else of the batch in memory
             for layer in cache.layers:
                 n_bytes = layer.keys.untyped_storage().nbytes()
                 assert n_bytes == layer.keys.numel() * layer.keys.element_size()
                 assert layer.keys.shape[2] == len(prefix.ids) + len(call.ids[0])
-            read = Prefix((*prefix.ids, *call.ids[0].tolist()), 0.0, np.empty(0), cache)
-            row_after = torch.tensor([[*read.ids, 12]])
+            extended = Prefix((*prefix.ids, *call.ids[0].tolist()), 0.0, np.empty(0), cache)
+            row_after = torch.tensor([[*extended.ids, 12]])
             with torch.inference_mode():
-                after, _ = network._forward(read, torch.tensor([[12]]))
+                next_logits, _ = network._forward(extended, torch.tensor([[12]]))
                 expected = checkpoint.model(input_ids=row_after).logits[:, -1:]
-            torch.testing.assert_close(after, expected, rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(next_logits, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_large_causal_calls_go_by_themselves(load: Load) -> None:
+def test_large_causal_calls_are_not_merged(load: Load) -> None:
     checkpoint: Any = load("gpt2")
     network = CausalNetwork(checkpoint, by_words=False)
     prefix = network.begin((5,))
@@ -206,7 +208,7 @@ def test_large_causal_calls_go_by_themselves(load: Load) -> None:
     assert not network.merges(many)
 
 
-def test_a_trial_for_which_there_is_no_memory_decides_nothing(load: Load) -> None:
+def test_trial_without_memory_is_repeated_later(load: Load) -> None:
     checkpoint: Any = load("gpt2")
     network = CausalNetwork(checkpoint, by_words=False)
 
@@ -220,8 +222,8 @@ def test_a_trial_for_which_there_is_no_memory_decides_nothing(load: Load) -> Non
     assert network.merges_prefixes
 
 
-def test_what_a_model_is_asks_nobody_beside(tiny_checkpoint: Folder) -> None:
-    """A tolerance is scored once for all searches; two that waited for each other would hang."""
+def test_convention_and_float32_scores_are_never_merged(tiny_checkpoint: Folder) -> None:
+    """All searches share the score of a tolerance; two that waited for each other would hang."""
     model = load_model(f"hf:{tiny_checkpoint('bert')}", device="cpu", dtype="bfloat16")
 
     def refuse(_call: merging.NetworkCall) -> merging.Answer:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 
 @settings(max_examples=examples(25))
 @given(st.lists(st.integers(0, 5), min_size=0, max_size=3), st.integers(1, 40), st.integers(1, 40))
-def test_any_shape_gives_what_pytorch_gives(shape: list[int], inputs: int, outputs: int) -> None:
+def test_outputs_equal_pytorch_for_all_shapes(shape: list[int], inputs: int, outputs: int) -> None:
     torch.manual_seed(0)
     x = torch.randn(*shape, inputs)
     for layer in (
@@ -49,23 +49,25 @@ def test_any_shape_gives_what_pytorch_gives(shape: list[int], inputs: int, outpu
     ],
     ids=["linear", "without bias", "transposed"],
 )
-def test_torch_gradients(layer: torch.nn.Module, frozen: bool, shape: tuple[int, ...]) -> None:
+def test_gradients_equal_pytorch(
+    layer: torch.nn.Module, frozen: bool, shape: tuple[int, ...]
+) -> None:
     plain, fast = deepcopy(layer), deepcopy(layer)
     use_onednn(fast)
     gradients = []
-    for each in (plain, fast):
+    for module in (plain, fast):
         x = torch.linspace(0, 1, math.prod(shape)).reshape(shape).requires_grad_()
-        each.requires_grad_(not frozen)
-        each(x).square().sum().backward()
-        gradients.append([x.grad, *(weight.grad for weight in each.parameters())])
-    for expected, found in zip(*gradients, strict=True):
+        module.requires_grad_(not frozen)
+        module(x).square().sum().backward()
+        gradients.append([x.grad, *(weight.grad for weight in module.parameters())])
+    for expected, gradient in zip(*gradients, strict=True):
         if frozen and expected is None:
-            assert found is None
+            assert gradient is None
         else:
-            torch.testing.assert_close(found, expected)
+            torch.testing.assert_close(gradient, expected)
 
 
-def test_other_precisions_are_left_alone() -> None:
+def test_other_precisions_are_unchanged() -> None:
     layer = torch.nn.Linear(3, 2).double()
     plain = deepcopy(layer)
     use_onednn(layer)
@@ -79,18 +81,20 @@ def test_other_precisions_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize("name", ["gpt2", "bert"])
-def test_loaded_networks_use_it_and_keep_their_weights(tiny_checkpoint: Folder, name: str) -> None:
-    """Against the same folder opened by transformers alone."""
+def test_loaded_networks_use_onednn_and_keep_their_weights(
+    tiny_checkpoint: Folder, name: str
+) -> None:
+    """Witness: the same folder loaded with transformers only."""
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
     folder = tiny_checkpoint(name)
     checkpoint = load_checkpoint(str(folder), Loading(device="cpu"))
-    opened = (AutoModelForCausalLM if name == "gpt2" else AutoModelForMaskedLM).from_pretrained(
-        folder
-    )
+    expected_model = (
+        AutoModelForCausalLM if name == "gpt2" else AutoModelForMaskedLM
+    ).from_pretrained(folder)
     kinds = {type(module).__module__ for module in checkpoint.model.modules()}
     assert "contstim.models.onednn" in kinds
-    assert checkpoint.model.state_dict().keys() == opened.state_dict().keys()
+    assert checkpoint.model.state_dict().keys() == expected_model.state_dict().keys()
     ids = torch.arange(6)[None]
     with torch.inference_mode():
-        torch.testing.assert_close(checkpoint.model(ids).logits, opened.eval()(ids).logits)
+        torch.testing.assert_close(checkpoint.model(ids).logits, expected_model.eval()(ids).logits)

@@ -1,4 +1,4 @@
-"""`[NAME=]SPECIFICATION`, by hand and as a property."""
+"""Parsing of `[NAME=]SPECIFICATION`, by hand and as a property."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -35,8 +35,8 @@ from tests.examples import examples
         ("été=hf:gpt2", "été", "hf:gpt2"),
     ],
 )
-def test_what_precedes_the_first_equals_sign(text: str, name: str, specification: str) -> None:
-    """Witness: each name and specification told apart by hand."""
+def test_name_precedes_the_first_equals_sign(text: str, name: str, specification: str) -> None:
+    """Witness: names and specifications separated by hand."""
     parsed = parse_model(text)
     assert (parsed.name, parsed.specification) == (name, specification)
 
@@ -53,7 +53,7 @@ def test_what_precedes_the_first_equals_sign(text: str, name: str, specification
     ],
 )
 @pytest.mark.parametrize("context", [". ", "<|endoftext|>", "a=b:/@+?context=%20", "“é”\n", ""])
-def test_a_context_is_part_of_the_specification(text: str, context: str) -> None:
+def test_context_is_part_of_the_specification(text: str, context: str) -> None:
     plain = parse_model(text)
     model = with_context(plain, context)
     assert parse_model(model.text) == model
@@ -79,8 +79,8 @@ def test_a_context_is_part_of_the_specification(text: str, context: str) -> None
         ),
     ],
 )
-def test_revisions_of_hub_names(location: str, name: str, revision: str) -> None:
-    """Witness: names and revisions split by hand; paths and addresses stay whole."""
+def test_revisions_are_split_from_hub_names(location: str, name: str, revision: str) -> None:
+    """Witness: names and revisions split by hand; paths and addresses are not split."""
     assert split_revision(location) == (name, revision)
     parsed = parse_model(f"m=hf:{location}@chain+mean")
     assert (parsed.location, parsed.rule, parsed.transform) == (location, "chain", "mean")
@@ -91,8 +91,8 @@ NAMES = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9 ._-]{0,20}[A-Za-z0-9])?", fullmat
 
 @settings(max_examples=examples(15))
 @given(NAMES.filter(lambda name: name.lower() not in RESERVED_NAMES), st.text("a=/:.", min_size=1))
-def test_a_given_model_is_read_as_it_is_written(name: str, location: str) -> None:
-    """Property: parsing the text of a given model returns it."""
+def test_model_text_is_parsed_to_the_same_model(name: str, location: str) -> None:
+    """Property: parsing the text of a parsed model returns it."""
     model = parse_model(f"kenlm:{location}", name)
     assert parse_model(model.text) == model
 
@@ -123,12 +123,12 @@ def test_a_given_model_is_read_as_it_is_written(name: str, location: str) -> Non
         *((f"{model}:a?context=a", "must be left out") for model in ("kenlm", "rnn", "classifier")),
     ],
 )
-def test_names_and_models_that_cannot_be_are_refused(text: str, message: str) -> None:
+def test_invalid_names_and_models_are_refused(text: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         parse_models([text])
 
 
-def test_the_record_keeps_the_specification_beside_the_convention(trained: Path) -> None:
+def test_record_contains_the_specification(trained: Path) -> None:
     specification = f"kenlm:{trained / '2gram.arpa'}"
     named, plain = load_model(f"big={specification}"), load_model(specification)
     assert (named.name, plain.name) == ("big", specification)
@@ -140,10 +140,10 @@ def test_the_record_keeps_the_specification_beside_the_convention(trained: Path)
     assert conventions([mean])["per token"]["specification"] == f"{specification}+mean"
 
 
-def test_one_model_is_a_text_or_a_list_and_says_what_it_is(trained: Path) -> None:
+def test_single_model_is_a_text_or_a_list_and_has_a_repr(trained: Path) -> None:
     specification = f"kenlm:{trained / '2gram.arpa'}"
-    (one,), (listed,) = load_models(specification), load_models([specification])
-    assert repr(one) == repr(listed) == f"<NgramModel {specification!r}>"
+    (from_text,), (from_list,) = load_models(specification), load_models([specification])
+    assert repr(from_text) == repr(from_list) == f"<NgramModel {specification!r}>"
     with pytest.raises(
         ModelError, match=r"text such as .*several models must be a list of such texts, got 3"
     ):

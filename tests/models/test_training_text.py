@@ -1,4 +1,4 @@
-"""What models know of the sentences that they were trained on."""
+"""Whether models recognize the sentences that they were trained on."""
 
 import json
 from pathlib import Path
@@ -16,8 +16,8 @@ from tests.models.tiny import Folder
 from tests.models.training.runs import ALL_KINDS, SENTENCES, train
 
 
-def natural(english: list[Sentence]) -> tuple[list[Sentence], list[Sentence]]:
-    """Sentences that models were trained on, as they may stand in another file; and new ones."""
+def split_natural(english: list[Sentence]) -> tuple[list[Sentence], list[Sentence]]:
+    """Return training sentences, as another file may spell them, and new sentences."""
     seen = list(dict.fromkeys(english))[:37]
     rewritten = [
         Sentence((s.words[0].upper() + ",", *s.words[1:]), "!") if row % 2 else s
@@ -32,9 +32,11 @@ def natural(english: list[Sentence]) -> tuple[list[Sentence], list[Sentence]]:
     return rewritten, new[:163]
 
 
-def test_ngram_models_know_their_sentences(trigram: NgramModel, english: list[Sentence]) -> None:
+def test_ngram_models_recognize_training_sentences(
+    trigram: NgramModel, english: list[Sentence]
+) -> None:
     """Witness: the training text itself."""
-    seen, new = natural(english)
+    seen, new = split_natural(english)
     assert trigram.training_text is not None
     assert training_text.in_training_text(trigram.training_text, english).all()
     assert (
@@ -45,7 +47,7 @@ def test_ngram_models_know_their_sentences(trigram: NgramModel, english: list[Se
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_trained_networks_know_validation_sentences_too(kind: str, tmp_path: Path) -> None:
+def test_trained_networks_recognize_validation_sentences(kind: str, tmp_path: Path) -> None:
     out = tmp_path / kind
     train(kind, out)
     model = load_model(str(out), device="cpu")
@@ -60,7 +62,7 @@ def test_trained_networks_know_validation_sentences_too(kind: str, tmp_path: Pat
     assert load_model(str(out), device="cpu").training_text is None
 
 
-def test_of_other_models_nothing_is_known(tiny_checkpoint: Folder) -> None:
+def test_other_models_have_no_training_text(tiny_checkpoint: Folder) -> None:
     for name in ("bert", "gpt2"):
         assert load_model(f"hf:{tiny_checkpoint(name)}", device="cpu").training_text is None
 
@@ -68,36 +70,40 @@ def test_of_other_models_nothing_is_known(tiny_checkpoint: Folder) -> None:
 @pytest.mark.parametrize(
     "text", ["the Dog, sees the cat", "The dog sees the cat!", "THE  DOG sees “the cat”"]
 )
-def test_case_marks_and_spacing_do_not_matter(text: str) -> None:
+def test_hashes_ignore_case_punctuation_and_spacing(text: str) -> None:
     assert training_text.sentence_hash(Sentence.parse(text)) == training_text.sentence_hash(
         Sentence.parse("The dog sees the cat")
     )
 
 
-UNSEEN = ("missing", "carriage returns")  # no file, and other numbers that are as good
+UNDETECTABLE = ("missing", "carriage returns")  # no file, and other valid numbers
 
 
-@pytest.mark.parametrize("damage", [name for name in DAMAGES if name not in UNSEEN])
+@pytest.mark.parametrize("damage", [name for name in DAMAGES if name not in UNDETECTABLE])
 def test_damaged_hashes_are_refused(damage: str, tmp_path: Path) -> None:
     (tmp_path / "m.arpa").write_text("")
     training_text.write_training_text(tmp_path / "m.arpa", SENTENCES)
-    text = training_text.training_text_beside(tmp_path / "m.arpa")
-    assert text is not None
-    DAMAGES[damage](text)
+    path = training_text.training_text_beside(tmp_path / "m.arpa")
+    assert path is not None
+    DAMAGES[damage](path)
     with pytest.raises(ModelError, match="does not contain the hashes of a training text"):
-        training_text.in_training_text(text, SENTENCES)
+        training_text.in_training_text(path, SENTENCES)
 
 
-def test_record_of_subsets(trigram: NgramModel, english: list[Sentence], tmp_path: Path) -> None:
-    seen, new = natural(english)
-    found = training_text.contamination({"a": trigram.training_text, "b": None}, [*seen, *new])
+def test_contamination_of_subsets_is_read_from_the_record(
+    trigram: NgramModel, english: list[Sentence], tmp_path: Path
+) -> None:
+    seen, new = split_natural(english)
+    contamination = training_text.contamination(
+        {"a": trigram.training_text, "b": None}, [*seen, *new]
+    )
     scores = tmp_path / "scores.csv"
     record = tmp_path / "scores.csv.meta.json"
-    record.write_text(json.dumps(training_text.contamination_facts(found)))
-    some = training_text.read_contamination(scores, ("a", "b", "c"), [*seen[:3], *new[:7]])
-    assert some["a"] is not None
-    assert (some["a"].sentences, len(some["a"].hashes)) == (10, 3)
-    assert some["b"] is some["c"] is None
+    record.write_text(json.dumps(training_text.contamination_facts(contamination)))
+    subset = training_text.read_contamination(scores, ("a", "b", "c"), [*seen[:3], *new[:7]])
+    assert subset["a"] is not None
+    assert (subset["a"].sentences, len(subset["a"].hashes)) == (10, 3)
+    assert subset["b"] is subset["c"] is None
     for text in ("", "null", "[" * 100_000, '{"training_text": 3}', '{"training_text": {"a": 3}}'):
         record.write_text(text)
         assert training_text.read_contamination(scores, ("a",), seen) == {"a": None}

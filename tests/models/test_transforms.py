@@ -1,4 +1,4 @@
-"""Models in another letter case, and scores per token or word."""
+"""Models that read one letter case, and scores per token or word."""
 
 import warnings
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from contstim.models.ngram.training import train_ngram
 from contstim.models.specifications import Specification, parse_model
 from contstim.models.transforms import InLetterCase, Transformed, unknown_words
 from contstim.optimization.search.synthesize import synthesize
-from contstim.testing.contract import SENTENCES as TRIED
+from contstim.testing.contract import SENTENCES as CONTRACT_SENTENCES
 from contstim.testing.contract import LanguageModelContract, ScorerContract
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
@@ -34,11 +34,13 @@ def arpa(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
     return lambda order: folder / f"{order}gram.arpa"
 
 
-def test_slor_by_hand(arpa: Callable[[int], Path], tiny_checkpoint: Folder) -> None:
+def test_slor_equals_calculation_by_hand(
+    arpa: Callable[[int], Path], tiny_checkpoint: Folder
+) -> None:
     location = tiny_checkpoint("gpt2")
     plain = load_model(f"hf:{location}", device="cpu")
     model = load_scorer(f"hf:{location}+slor:{arpa(1)}", device="cpu")
-    unigram = _unigrams(arpa(1))
+    unigram = _read_unigrams(arpa(1))
     for sentence, score in zip(SENTENCES, model.scores(SENTENCES), strict=True):
         words = sum(unigram.get(word, unigram["<unk>"]) for word in sentence.words)
         expected = (plain.log_probs([sentence])[0] - words) / len(sentence.words)
@@ -48,14 +50,14 @@ def test_slor_by_hand(arpa: Callable[[int], Path], tiny_checkpoint: Folder) -> N
     assert model.convention.fingerprint != plain.convention.fingerprint
 
 
-def _unigrams(path: Path) -> dict[str, float]:
-    """Word to natural log, read from the ARPA text."""
+def _read_unigrams(path: Path) -> dict[str, float]:
+    """Return natural log-probabilities by word, read from the text of the ARPA file."""
     rows = path.read_text(encoding="utf-8").split("\\1-grams:\n")[1].split("\n\n")[0]
     cells = (row.split("\t") for row in rows.splitlines())
     return {cell[1]: float(cell[0]) * np.log(10) for cell in cells}
 
 
-def test_mean_by_hand(tiny_checkpoint: Folder) -> None:
+def test_mean_equals_calculation_by_hand(tiny_checkpoint: Folder) -> None:
     location = tiny_checkpoint("gpt2")
     plain = load_model(f"hf:{location}@chain", device="cpu")
     model = load_scorer(f"hf:{location}@chain+mean", device="cpu")
@@ -66,7 +68,7 @@ def test_mean_by_hand(tiny_checkpoint: Folder) -> None:
 
 
 @pytest.fixture(params=["kenlm", "gpt2", "bert@pll-original"])
-def transformable(
+def plain_specification(
     request: pytest.FixtureRequest, arpa: Callable[[int], Path], tiny_checkpoint: Folder
 ) -> str:
     if request.param == "kenlm":
@@ -77,9 +79,9 @@ def transformable(
 class TestTransforms(ScorerContract):
     @pytest.fixture(params=["mean", "slor:{}"])
     def model(
-        self, transformable: str, arpa: Callable[[int], Path], request: pytest.FixtureRequest
+        self, plain_specification: str, arpa: Callable[[int], Path], request: pytest.FixtureRequest
     ) -> Scorer:
-        return load_scorer(f"{transformable}+{request.param.format(arpa(1))}", device="cpu")
+        return load_scorer(f"{plain_specification}+{request.param.format(arpa(1))}", device="cpu")
 
     def reads_as_text(self, model: Scorer, sentence: Sentence, position: int) -> bool:
         assert isinstance(model, Transformed)
@@ -87,7 +89,7 @@ class TestTransforms(ScorerContract):
 
 
 @pytest.mark.parametrize("transform", ["+mean", "+slor:1gram.arpa"])
-def test_what_asks_for_a_language_model_is_not_given_a_transform(
+def test_transforms_are_refused_as_language_models(
     arpa: Callable[[int], Path], transform: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(arpa(1).parent)
@@ -112,23 +114,23 @@ def test_slor_needs_a_unigram_model(arpa: Callable[[int], Path]) -> None:
         ("electra-large-generator", ("hf", "google/electra-large-generator", "", "", "")),
     ],
 )
-def test_specifications(text: str, expected: tuple[str, ...]) -> None:
+def test_transforms_are_parsed(text: str, expected: tuple[str, ...]) -> None:
     assert parse_model(text) == Specification(text, text, *expected)
 
 
 CASES = {"lower": str.lower, "upper": str.upper}
 
 
-def changed(sentence: Sentence, change: Callable[[str], str]) -> Sentence:
+def change_words(sentence: Sentence, change: Callable[[str], str]) -> Sentence:
     return replace(sentence, words=tuple(map(change, sentence.words)))
 
 
 @pytest.fixture(scope="module")
-def cased(tmp_path_factory: pytest.TempPathFactory, english: list[Sentence]) -> Path:
-    """N-gram models of the embedded English in small letters and in capitals."""
+def case_folder(tmp_path_factory: pytest.TempPathFactory, english: list[Sentence]) -> Path:
+    """N-gram models of the embedded English in lower case and upper case."""
     folder = tmp_path_factory.mktemp("cased")
     for case, change in CASES.items():
-        text = [changed(sentence, change) for sentence in english]
+        text = [change_words(sentence, change) for sentence in english]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for order in (1, 2):
@@ -139,10 +141,10 @@ def cased(tmp_path_factory: pytest.TempPathFactory, english: list[Sentence]) -> 
 class TestContract(LanguageModelContract):
     @pytest.fixture(params=[*CASES, "rnn"], scope="class")
     @classmethod
-    def model(cls, cased: Path, request: pytest.FixtureRequest) -> LanguageModel:
+    def model(cls, case_folder: Path, request: pytest.FixtureRequest) -> LanguageModel:
         if request.param == "rnn":
             return InLetterCase(build("rnn"), "lower")
-        return load_model(f"kenlm:{cased / request.param}.2.arpa@{request.param}")
+        return load_model(f"kenlm:{case_folder / request.param}.2.arpa@{request.param}")
 
     def continues(self, model: LanguageModel) -> bool:
         del model
@@ -150,84 +152,88 @@ class TestContract(LanguageModelContract):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_everything_is_what_the_model_says_of_words_in_its_case(cased: Path, case: str) -> None:
-    """Witness: the model without the rule, given the words changed by hand."""
+def test_words_are_scored_in_the_case_of_the_model(case_folder: Path, case: str) -> None:
+    """Witness: the model without the rule, on words changed by hand."""
     change = CASES[case]
-    path = cased / f"{case}.2.arpa"
+    path = case_folder / f"{case}.2.arpa"
     plain, model = load_model(f"kenlm:{path}"), load_model(f"kenlm:{path}@{case}")
-    by_hand = [changed(sentence, change) for sentence in TRIED]
-    assert (model.log_probs(TRIED) == plain.log_probs(by_hand)).all()
-    assert (model.log_probs(TRIED) > plain.log_probs(TRIED)).any()
+    by_hand = [change_words(sentence, change) for sentence in CONTRACT_SENTENCES]
+    assert (model.log_probs(CONTRACT_SENTENCES) == plain.log_probs(by_hand)).all()
+    assert (model.log_probs(CONTRACT_SENTENCES) > plain.log_probs(CONTRACT_SENTENCES)).any()
     words = ("The", "the", "Dog", "house", "zyzzyva")
     assert model.knows(words).tolist() == plain.knows(tuple(map(change, words))).tolist()
     for position in (0, 2):
         np.testing.assert_array_equal(
-            model.replacement_log_probs(TRIED[0], position, words),
+            model.replacement_log_probs(CONTRACT_SENTENCES[0], position, words),
             plain.replacement_log_probs(by_hand[0], position, tuple(map(change, words))),
         )
     assert model.convention.fingerprint != plain.convention.fingerprint
     assert model.convention.rule == f"log-likelihood@{case}"
 
 
-def test_the_vocabulary_is_given_as_sentences_show_it(cased: Path) -> None:
+def test_vocabulary_has_the_case_of_sentences(case_folder: Path) -> None:
     for case in CASES:
-        vocabulary = load_model(f"kenlm:{cased / case}.2.arpa@{case}").vocabulary(1)
+        vocabulary = load_model(f"kenlm:{case_folder / case}.2.arpa@{case}").vocabulary(1)
         assert vocabulary is not None
         assert all(word == word.lower() for word in vocabulary.inner)
         assert all(word[0] == word[0].upper() for word in vocabulary.initial)
 
 
-def test_slor_reads_the_unigram_model_in_the_same_case(cased: Path) -> None:
-    """Witness: SLOR by hand, its unigram model given the words in small letters."""
-    scorer = load_scorer(f"kenlm:{cased}/lower.2.arpa@lower+slor:{cased}/lower.1.arpa")
-    plain, unigram = (load_model(f"kenlm:{cased}/lower.{order}.arpa") for order in (2, 1))
-    own = load_scorer(f"kenlm:{cased}/lower.2.arpa+slor:{cased}/lower.1.arpa@lower")
-    for sentence in TRIED[:5]:
-        small = changed(sentence, str.lower)
-        words = sum(term.log_prob for term in unigram.token_log_probs([small])[0][:-1])
-        for rule, scored in ((scorer, small), (own, sentence)):
-            expected = (plain.log_probs([scored])[0] - words) / len(sentence)
-            assert rule.scores([sentence])[0] == pytest.approx(expected, abs=1e-9)
+def test_slor_reads_the_unigram_model_in_the_same_case(case_folder: Path) -> None:
+    """Witness: SLOR by hand, with lower-case words for its unigram model."""
+    scorer = load_scorer(f"kenlm:{case_folder}/lower.2.arpa@lower+slor:{case_folder}/lower.1.arpa")
+    plain, unigram = (load_model(f"kenlm:{case_folder}/lower.{order}.arpa") for order in (2, 1))
+    unigram_only = load_scorer(
+        f"kenlm:{case_folder}/lower.2.arpa+slor:{case_folder}/lower.1.arpa@lower"
+    )
+    for sentence in CONTRACT_SENTENCES[:5]:
+        lower_case = change_words(sentence, str.lower)
+        words = sum(term.log_prob for term in unigram.token_log_probs([lower_case])[0][:-1])
+        for case_scorer, read_sentence in ((scorer, lower_case), (unigram_only, sentence)):
+            expected = (plain.log_probs([read_sentence])[0] - words) / len(sentence)
+            assert case_scorer.scores([sentence])[0] == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_search_takes_words_of_both_cases(cased: Path, trained: Path) -> None:
-    """Witness: the scores of the found sentence, of the words changed by hand."""
-    small, plain = (
-        load_model(f"kenlm:{cased}/lower.2.arpa@lower"),
+def test_search_uses_words_of_both_cases(case_folder: Path, trained: Path) -> None:
+    """Witness: scores of the resulting sentence, with words changed by hand."""
+    lower_model, plain = (
+        load_model(f"kenlm:{case_folder}/lower.2.arpa@lower"),
         load_model(f"kenlm:{trained}/3gram.arpa"),
     )
-    words = Vocabulary.from_sentences(TRIED)
-    found = synthesize(plain, small, TRIED[0], words, seed=0)
-    assert found.changed
-    in_small = load_model(f"kenlm:{cased}/lower.2.arpa")
-    expected = in_small.log_probs([changed(found.synthetic, str.lower)])[0]
-    assert found.log_probs[1] == pytest.approx(expected)
+    words = Vocabulary.from_sentences(CONTRACT_SENTENCES)
+    result = synthesize(plain, lower_model, CONTRACT_SENTENCES[0], words, seed=0)
+    assert result.changed
+    lower_plain = load_model(f"kenlm:{case_folder}/lower.2.arpa")
+    expected = lower_plain.log_probs([change_words(result.synthetic, str.lower)])[0]
+    assert result.log_probs[1] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("case", "change"), CASES.items())
-def test_unknown_words_are_counted(cased: Path, case: str, change: Callable[[str], str]) -> None:
+def test_unknown_words_are_counted(
+    case_folder: Path, case: str, change: Callable[[str], str]
+) -> None:
     """Witness: counts by hand."""
-    model = load_model(f"kenlm:{cased / case}.2.arpa")
-    words = [word for sentence in TRIED for word in sentence.words]
+    model = load_model(f"kenlm:{case_folder / case}.2.arpa")
+    words = [word for sentence in CONTRACT_SENTENCES for word in sentence.words]
     unknown = [word for word in words if not model.knows([word])[0]]
-    text, is_warning = unknown_words(model, TRIED)
+    text, is_warning = unknown_words(model, CONTRACT_SENTENCES)
     assert f"does not know {len(unknown)} of {len(words)} words" in text
     assert is_warning
     assert f"@{case}" in text
-    right, _ = unknown_words(InLetterCase(model, case), TRIED)
+    matching_text, _ = unknown_words(InLetterCase(model, case), CONTRACT_SENTENCES)
     n_unknown = sum(not model.knows([change(word)])[0] for word in words)
-    assert (f"does not know {n_unknown} of" in right) == bool(n_unknown)
-    assert "kenlm:FILE" not in right
+    assert (f"does not know {n_unknown} of" in matching_text) == bool(n_unknown)
+    assert "kenlm:FILE" not in matching_text
 
 
-def test_a_model_of_both_cases_is_recognised(trained: Path, english: list[Sentence]) -> None:
-    """A word that begins no sentence of its text is unknown in capitals, and known in small."""
+def test_model_of_both_cases_gets_no_case_advice(trained: Path, english: list[Sentence]) -> None:
+    """A word that begins no sentence of the text is known only in lower case."""
     model = load_model(f"kenlm:{trained}/3gram.arpa")
-    known = [sentence for sentence in english if model.knows(sentence.words).all()][:20]
-    inner = (word for sentence in known for word in sentence.words[1:])
-    start = next(word for word in inner if not model.knows([word.capitalize()])[0])
-    strange = Sentence((start.capitalize(), *known[0].words[1:]))
-    text, _ = unknown_words(model, [*known, strange])
+    known_sentences = [sentence for sentence in english if model.knows(sentence.words).all()][:20]
+    inner = (word for sentence in known_sentences for word in sentence.words[1:])
+    start_word = next(word for word in inner if not model.knows([word.capitalize()])[0])
+    odd_sentence = Sentence((start_word.capitalize(), *known_sentences[0].words[1:]))
+    text, _ = unknown_words(model, [*known_sentences, odd_sentence])
     assert "does not know 1 of" in text
-    assert f"such as {start.capitalize()} (in '{strange.text}')." in text
+    assert f"such as {start_word.capitalize()} (in '{odd_sentence.text}')." in text
     assert "kenlm:FILE" not in text

@@ -27,39 +27,43 @@ WORDS = ("the", "dog", "sleeps", "runs")
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> NgramModel:
-    """A model that has seen only a few words, each ten times."""
+def other_model(tmp_path: Path) -> NgramModel:
+    """A model of a few words, each seen ten times."""
     text = [Sentence.parse(t) for t in ("The dog sees the woman", "She sees a small dog")] * 10
     with pytest.warns(UserWarning, match="too small"):
         train_ngram(text, 2, tmp_path / "other.arpa")
     return NgramModel(tmp_path / "other.arpa", name="other")
 
 
-def test_words_unknown_to_one_model_are_dropped(bigram: NgramModel, other: NgramModel) -> None:
+def test_words_unknown_to_one_model_are_dropped(
+    bigram: NgramModel, other_model: NgramModel
+) -> None:
     words = Vocabulary(("The", "Every"), ("dog", "zyzzyva", "woman", "house"))
-    kept, dropped = shared_vocabulary([bigram, other], words)
-    assert (kept.initial, kept.inner) == (("The",), ("dog", "woman"))
+    shared, dropped = shared_vocabulary([bigram, other_model], words)
+    assert (shared.initial, shared.inner) == (("The",), ("dog", "woman"))
     assert dropped == ("Every", "zyzzyva", "house")
 
 
-def test_a_vocabulary_left_without_a_first_word_is_refused(other: NgramModel) -> None:
+def test_vocabulary_without_first_words_is_refused(other_model: NgramModel) -> None:
     with pytest.raises(VocabularyError, match="start a sentence"):
-        shared_vocabulary([other], Vocabulary(("Every",), ("dog",)))
+        shared_vocabulary([other_model], Vocabulary(("Every",), ("dog",)))
 
 
-def test_by_default_words_frequent_in_all_texts(bigram: NgramModel, other: NgramModel) -> None:
-    """Witness: set intersection of the models' own vocabularies."""
-    found = default_vocabulary([bigram, other])
-    ours, theirs = bigram.vocabulary(5), other.vocabulary(5)
-    assert set(found.inner) == set(ours.inner) & set(theirs.inner)
-    assert set(found.initial) == set(ours.initial) & set(theirs.initial)
+def test_default_words_are_frequent_in_all_training_texts(
+    bigram: NgramModel, other_model: NgramModel
+) -> None:
+    """Witness: intersection of the models' own vocabularies."""
+    vocabulary = default_vocabulary([bigram, other_model])
+    ours, theirs = bigram.vocabulary(5), other_model.vocabulary(5)
+    assert set(vocabulary.inner) == set(ours.inner) & set(theirs.inner)
+    assert set(vocabulary.initial) == set(ours.initial) & set(theirs.initial)
 
 
 @pytest.mark.parametrize("as_arrays", [True, False])
-def test_either_apostrophe_is_known_where_a_model_has_one(
+def test_models_accept_both_spellings_of_the_apostrophe(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_arrays: bool
 ) -> None:
-    """Witness: the same sentence as the training text spells it; with KenLM and without."""
+    """Witness: the sentence in the spelling of the training text, with and without KenLM."""
     if as_arrays:
         monkeypatch.setitem(sys.modules, "kenlm", None)
     else:
@@ -69,8 +73,8 @@ def test_either_apostrophe_is_known_where_a_model_has_one(
         train_ngram([*map(Sentence.parse, spellings)], 2, tmp_path / "m.arpa")
     model = NgramModel(tmp_path / "m.arpa")
     texts = ("They don’t see", "They don't see", "They can't see", "They can’t see")
-    curly, straight, other, same = model.log_probs([*map(Sentence.parse, texts)])
-    assert (curly, other) == (straight, same)
+    curly, straight, won, won_expected = model.log_probs([*map(Sentence.parse, texts)])
+    assert (curly, won) == (straight, won_expected)
     assert model.knows(("don’t", "can't", "shan’t")).tolist() == [True, True, False]
     sentence = Sentence.parse("They won't see")
     exact = model.replacement_log_probs(sentence, 1, ("don’t", "don't", "won’t", "won't"))
@@ -79,18 +83,18 @@ def test_either_apostrophe_is_known_where_a_model_has_one(
     assert exact == pytest.approx(model.log_probs(rewritten), abs=1e-6)
 
 
-def test_words_of_networks_are_found_in_other_spellings() -> None:
-    """By hand; a word that the list has in both spellings keeps both numbers."""
+def test_networks_accept_other_spellings_of_words() -> None:
+    """By hand; a word in both spellings keeps both numbers."""
     words = WordList(("don't", "can’t", "won't", "won’t", "cafe\u0301"), (0,) * 5, (1,) * 5)
-    asked = ("don’t", "can't", "won't", "won’t", "café", "shan't")
-    assert words.numbers(asked).tolist() == [2, 3, 4, 5, 6, 1]
+    spellings = ("don’t", "can't", "won't", "won’t", "café", "shan't")
+    assert words.numbers(spellings).tolist() == [2, 3, 4, 5, 6, 1]
 
 
-def test_without_word_level_models_the_embedded_lexicon() -> None:
-    found = default_vocabulary([])
-    assert len(found.words) > 1_200
-    assert {"The", "Dogs"} <= set(found.initial)
-    assert "the" in found.repeatable
+def test_default_vocabulary_is_the_embedded_lexicon() -> None:
+    vocabulary = default_vocabulary([])
+    assert len(vocabulary.words) > 1_200
+    assert {"The", "Dogs"} <= set(vocabulary.initial)
+    assert "the" in vocabulary.repeatable
 
 
 @pytest.fixture
@@ -99,13 +103,13 @@ def tokenizers(tiny_checkpoint: Folder) -> list[LanguageModel]:
     return [load_model(tiny.specification(tiny_checkpoint, name), device="cpu") for name in names]
 
 
-def n_tokens(model: LanguageModel, words: str, position: int) -> int:
-    """Witness: the tokens that the score of the whole sentence is a sum over."""
+def count_tokens(model: LanguageModel, words: str, position: int) -> int:
+    """Witness: the number of terms in the score of the whole sentence."""
     (terms,) = model.token_log_probs([Sentence.parse(words)])
     return sum(term.word == position for term in terms)
 
 
-def test_tokens_per_word_are_those_that_a_sentence_has(tokenizers: list[LanguageModel]) -> None:
+def test_tokens_per_word_equal_those_in_sentences(tokenizers: list[LanguageModel]) -> None:
     words = ("teacher", "hospitals", "the", "Unbelievably", "dog")
     for model in tokenizers:
         inner = model.tokens_per_word(words, initial=False)
@@ -113,39 +117,44 @@ def test_tokens_per_word_are_those_that_a_sentence_has(tokenizers: list[Language
         assert inner is not None
         assert initial is not None
         for word, n_inner, n_initial in zip(words, inner, initial, strict=True):
-            assert n_inner == n_tokens(model, f"She sees {word} now", 2)
-            assert n_initial == n_tokens(model, f"{word} sees her", 0)
+            assert n_inner == count_tokens(model, f"She sees {word} now", 2)
+            assert n_initial == count_tokens(model, f"{word} sees her", 0)
 
 
-def test_words_of_equal_token_counts(tokenizers: list[LanguageModel], bigram: NgramModel) -> None:
-    """Witness: token by token, as above; a word-level model has no say."""
+def test_shared_vocabulary_can_require_equal_token_counts(
+    tokenizers: list[LanguageModel], bigram: NgramModel
+) -> None:
+    """Witness: token by token, as above; word-level models do not count."""
     words = default_vocabulary([bigram])
     words = Vocabulary(words.initial[:30], words.inner[:60], words.repeatable)
-    kept, dropped = shared_vocabulary([bigram, *tokenizers], words, same_token_count=True)
-    for place, offered, left in ((1, words.inner, kept.inner), (0, words.initial, kept.initial)):
-        assert 0 < len(left) < len(offered)
-        for word in offered:
-            text = f"She {word} it" if place else f"{word} sees it"
-            counts = {n_tokens(model, text, place) for model in tokenizers}
-            assert (word in left) == (len(counts) == 1)
-    assert not set(dropped) & set(kept.words)
+    shared, dropped = shared_vocabulary([bigram, *tokenizers], words, same_token_count=True)
+    for position, candidates, accepted in (
+        (1, words.inner, shared.inner),
+        (0, words.initial, shared.initial),
+    ):
+        assert 0 < len(accepted) < len(candidates)
+        for word in candidates:
+            text = f"She {word} it" if position else f"{word} sees it"
+            counts = {count_tokens(model, text, position) for model in tokenizers}
+            assert (word in accepted) == (len(counts) == 1)
+    assert not set(dropped) & set(shared.words)
     with pytest.raises(VocabularyError, match="two models must have sub-word tokens"):
         shared_vocabulary([bigram, tokenizers[0]], words, same_token_count=True)
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "xlm"])
 def test_words_without_scores_are_unknown(name: str, tiny_checkpoint: Folder) -> None:
-    """Witness: whether the model scores a sentence with the word in it."""
+    """Witness: whether the model scores a sentence with the word."""
     model = load_model(f"hf:{tiny_checkpoint(name)}", device="cpu")
     words = ("dog", "<s>", "[SEP]", "<|endoftext|>", "\u00ad", "house")
     known = model.knows(words)
     reasons = model.unscorable([Sentence(("the", word, "ran")) for word in words])
     assert known[[0, -1]].all()
-    assert not any(yes and why for yes, why in zip(known, reasons, strict=True))
+    assert not any(is_known and reason for is_known, reason in zip(known, reasons, strict=True))
     assert not known.all()
 
 
-def listed(*words: str) -> WordList:
+def make_word_list(*words: str) -> WordList:
     return WordList(words, (1,) * len(words), (1,) * len(words))
 
 
@@ -161,10 +170,10 @@ class TestEndMarksOfNgrams(LanguageModelContract):
 class TestEndMarksOfNetworks(LanguageModelContract):
     @pytest.fixture(params=["rnn", "lstm", "bilstm"])
     def model(self, request: pytest.FixtureRequest) -> LanguageModel:
-        return build(request.param, words=listed("The", "dog", "a", "."))
+        return build(request.param, words=make_word_list("The", "dog", "a", "."))
 
 
-def test_a_full_stop_that_is_a_word_is_scored() -> None:
+def test_full_stop_in_the_vocabulary_is_scored() -> None:
     """Witness: the kenlm package."""
     model = load_model(f"kenlm:{ARPA}")
     assert model.log_probs(SENTENCES) == pytest.approx(EXPECTED, abs=1e-4)
@@ -174,49 +183,47 @@ def test_a_full_stop_that_is_a_word_is_scored() -> None:
         EXPECTED[1], abs=1e-4
     )
     assert model.token_counts(SENTENCES).tolist() == [5, 5]
-    # a mark that is not a word of the model is not read
+    # an end mark outside the model's vocabulary is not read
     assert model.token_counts([Sentence.parse("the dog sleeps!")]).tolist() == [4]
     mean = load_scorer(f"kenlm:{ARPA}+mean").scores(SENTENCES)
     np.testing.assert_allclose(mean, np.array(EXPECTED) / 5, atol=1e-4)
-    alone = model.continuation_log_probs([Continuation(SENTENCES[0], 0)])
-    assert alone == pytest.approx([np.log(10) * -(0.1 + 0.3 + 0.3)], abs=1e-4)
+    continuation = model.continuation_log_probs([Continuation(SENTENCES[0], 0)])
+    assert continuation == pytest.approx([np.log(10) * -(0.1 + 0.3 + 0.3)], abs=1e-4)
 
 
 @pytest.mark.parametrize(
     ("rule", "is_read"),
     [("", True), ("@lower", True), ("@no-end-mark", False), ("@lower@no-end-mark", False)],
 )
-def test_a_rule_leaves_end_marks_out(
-    rule: str, is_read: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rule_excludes_end_marks(rule: str, is_read: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: by hand, `sleeps </s>` backs off: -0.3 - 3.0 in log10."""
     model = load_model(f"kenlm:{ARPA}{rule}")
-    without = np.log(10) * -(0.1 + 0.3 + 0.3 + 0.3 + 3.0)
-    expected = EXPECTED[0] if is_read else without
+    unread_score = np.log(10) * -(0.1 + 0.3 + 0.3 + 0.3 + 3.0)
+    expected = EXPECTED[0] if is_read else unread_score
     assert model.log_probs(SENTENCES[:1]) == pytest.approx([expected], abs=1e-4)
     assert model.convention.rule == f"log-likelihood{'@end-mark' * is_read}" + (
         "@lower" * ("lower" in rule)
     )
-    said: list[str] = []
+    messages: list[str] = []
     reporter = Reporter()
-    monkeypatch.setattr(reporter, "say", said.append)
+    monkeypatch.setattr(reporter, "say", messages.append)
     tell_unknown_words([model], SENTENCES, reporter)
-    assert len(said) == is_read
+    assert len(messages) == is_read
 
 
-def test_conventions_tell_models_with_and_without_end_marks_apart() -> None:
+def test_fingerprints_depend_on_end_marks_and_case() -> None:
     rules = ("", "@no-end-mark", "@lower", "@lower@no-end-mark")
     models = [load_model(f"kenlm:{ARPA}{rule}") for rule in rules]
     assert len({model.convention.fingerprint for model in models}) == len(rules)
 
 
 @pytest.mark.parametrize("kind", ["rnn", "lstm", "bilstm"])
-def test_networks_read_the_mark_like_the_word(kind: Kind) -> None:
-    """Witness: the network without end marks, on sentences whose last word is the mark."""
-    words = listed(*WORDS, ".")
+def test_networks_read_end_marks_as_words(kind: Kind) -> None:
+    """Witness: the network without end marks, on sentences with the mark as last word."""
+    words = make_word_list(*WORDS, ".")
     reads, plain = (build(kind, words=words, end_mark=end_mark) for end_mark in (True, False))
-    for mark, longer in ((".", (*WORDS[:3], ".")), ("!", WORDS[:3])):
-        sentence, as_read = Sentence(WORDS[:3], mark), Sentence(longer)
+    for mark, words_read in ((".", (*WORDS[:3], ".")), ("!", WORDS[:3])):
+        sentence, as_read = Sentence(WORDS[:3], mark), Sentence(words_read)
         np.testing.assert_array_equal(reads.log_probs([sentence]), plain.log_probs([as_read]))
         np.testing.assert_allclose(
             reads.replacement_log_probs(sentence, 1, WORDS),
@@ -226,7 +233,7 @@ def test_networks_read_the_mark_like_the_word(kind: Kind) -> None:
     assert reads.convention.fingerprint != plain.convention.fingerprint
 
 
-def test_the_unigram_model_of_slor_reads_the_mark(tmp_path: Path) -> None:
+def test_unigram_model_of_slor_reads_the_end_mark(tmp_path: Path) -> None:
     """Witness: by hand."""
     unigram = tmp_path / "unigram.arpa"
     lines = ["-1 </s>", "-99 <s>", "-0.5 .", "-0.7 the", "-0.8 dog", "-0.9 sleeps"]

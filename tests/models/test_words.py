@@ -1,4 +1,4 @@
-"""Words found in tokens of every kind of tokenizer."""
+"""Assignment of tokens to words, for every kind of tokenizer."""
 
 import copy
 import re
@@ -37,8 +37,8 @@ def encode(tokenizer: Any, sentence: Sentence, **options: Any) -> Encoding:
 def test_words_have_the_right_tokens(tokenizer_of: Tokenizers, kind: str, text: str) -> None:
     tokenizer, sentence = tokenizer_of(kind), Sentence.parse(text)
     encoding = encode(tokenizer, sentence)
-    as_it_stands = encode(tokenizer, sentence, end_apart=False)
-    assert list(as_it_stands.ids) == tokenizer(sentence.text)["input_ids"]
+    unsplit = encode(tokenizer, sentence, end_apart=False)
+    assert list(unsplit.ids) == tokenizer(sentence.text)["input_ids"]
     inner = [word for word in encoding.word_of if word != SPECIAL]
     assert inner[-1] == END_MARK
     assert inner[:-1] == sorted(inner[:-1])
@@ -51,24 +51,25 @@ def test_words_have_the_right_tokens(tokenizer_of: Tokenizers, kind: str, text: 
             assert spelled in (word, word.replace("ï", "i").replace("ü", "u"))
 
 
-def test_a_leading_space_makes_the_first_word_like_any_other(tokenizer_of: Tokenizers) -> None:
+def test_leading_space_makes_first_word_like_other_words(tokenizer_of: Tokenizers) -> None:
     tokenizer = tokenizer_of("gpt2")
-    twice = encode(tokenizer, Sentence.parse("the the"), leading_space=True)
-    own = [
-        tuple(i for i, w in zip(twice.ids, twice.word_of, strict=True) if w == n) for n in (0, 1)
+    with_space = encode(tokenizer, Sentence.parse("the the"), leading_space=True)
+    ids_by_word = [
+        tuple(i for i, w in zip(with_space.ids, with_space.word_of, strict=True) if w == n)
+        for n in (0, 1)
     ]
-    assert own[0] == own[1]
+    assert ids_by_word[0] == ids_by_word[1]
     plain = encode(tokenizer, Sentence.parse("the the"))
-    assert plain.ids[0] != twice.ids[0]
+    assert plain.ids[0] != with_space.ids[0]
 
 
-def test_an_end_mark_glued_to_a_word_is_taken_apart() -> None:
+def test_end_mark_joined_to_a_word_is_separated() -> None:
     pieces = [("<unk>", 0.0), ("▁dog.", -1.0), ("▁dog", -2.0), ("▁the", -2.0), (".", -4.0)]
     tokenizer = Tokenizer(models.Unigram([*pieces, ("▁", -9.0)], unk_id=0))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    gluing = fast_tokenizer(tokenizer_object=tokenizer, unk_token="<unk>")
-    encoding = encode(gluing, Sentence.parse("the dog."))
-    assert gluing.convert_ids_to_tokens(list(encoding.ids)) == ["▁the", "▁dog", "."]
+    joining = fast_tokenizer(tokenizer_object=tokenizer, unk_token="<unk>")
+    encoding = encode(joining, Sentence.parse("the dog."))
+    assert joining.convert_ids_to_tokens(list(encoding.ids)) == ["▁the", "▁dog", "."]
     assert encoding.word_of == (0, 1, END_MARK)
 
 
@@ -77,8 +78,10 @@ def test_an_end_mark_glued_to_a_word_is_taken_apart() -> None:
 )
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "llama"])
 @pytest.mark.parametrize("end_apart", [True, False])
-def test_end_has_no_word(tokenizer_of: Tokenizers, kind: str, text: str, end_apart: bool) -> None:
-    """Witness: the tokens spell the same text as the tokenizer's own; the end's come last."""
+def test_end_marks_belong_to_no_word(
+    tokenizer_of: Tokenizers, kind: str, text: str, end_apart: bool
+) -> None:
+    """Witness: the tokenizer's own tokens; those of the end come last."""
     tokenizer, sentence = tokenizer_of(kind), Sentence.parse(text)
     encoding = encode(tokenizer, sentence, end_apart=end_apart)
     words = [word for word in encoding.word_of if word != SPECIAL]
@@ -89,32 +92,32 @@ def test_end_has_no_word(tokenizer_of: Tokenizers, kind: str, text: str, end_apa
     assert list(encoding.ids) == tokenizer(text)["input_ids"]
 
 
-def test_tokens_of_two_words_or_marks_are_refused() -> None:
+def test_tokens_that_span_words_or_end_marks_are_refused() -> None:
     tokenizer = Tokenizer(models.Unigram([("<unk>", 0.0), ("▁dog!", -1.0), ("▁dog", -2.0)], 0))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    fast = fast_tokenizer(tokenizer_object=tokenizer, unk_token="<unk>")
+    joining = fast_tokenizer(tokenizer_object=tokenizer, unk_token="<unk>")
     with pytest.raises(ModelError, match="no separate token for the end mark '!'"):
-        encode(fast, Sentence.parse("dog!"))
+        encode(joining, Sentence.parse("dog!"))
     tokenizer = Tokenizer(models.WordLevel({"of the": 0, "<unk>": 1}, unk_token="<unk>"))
-    fast = fast_tokenizer(tokenizer_object=tokenizer, unk_token="<unk>")
+    joining = fast_tokenizer(tokenizer_object=tokenizer, unk_token="<unk>")
     with pytest.raises(ModelError, match="spans two words"):
-        encode(fast, Sentence.parse("of the"))
+        encode(joining, Sentence.parse("of the"))
 
 
 @pytest.fixture(scope="module")
 def slow_xlm(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """XLM's own tokenizer, which reports no offsets."""
     pytest.importorskip("sacremoses")
-    trained = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
-    trained.normalizer = normalizers.BertNormalizer(lowercase=True)
-    trained.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    backend.normalizer = normalizers.BertNormalizer(lowercase=True)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["<s>", "</s>", "<pad>", "<unk>", "<special0>", "<special1>"]
     trainer = trainers.BpeTrainer(
         vocab_size=120, special_tokens=special, end_of_word_suffix="</w>", show_progress=False
     )
-    trained.train_from_iterator([*TEXTS, "u.s. dogs see the cats."] * 3, trainer)
+    backend.train_from_iterator([*TEXTS, "u.s. dogs see the cats."] * 3, trainer)
     folder = tmp_path_factory.mktemp("xlm")
-    trained.model.save(str(folder))
+    backend.model.save(str(folder))
     xlm: Any = transformers.XLMTokenizer
     return xlm(f"{folder}/vocab.json", f"{folder}/merges.txt")
 
@@ -126,8 +129,8 @@ def test_tokenizers_without_offsets_are_matched_by_characters(slow_xlm: Any, tex
     sentence = Sentence.parse(text)
     encoding = encode(slow_xlm, sentence)
     for position, word in enumerate(sentence.words):
-        own = [i for i, w in zip(encoding.ids, encoding.word_of, strict=True) if w == position]
-        tokens = slow_xlm.convert_ids_to_tokens(own)
+        word_ids = [i for i, w in zip(encoding.ids, encoding.word_of, strict=True) if w == position]
+        tokens = slow_xlm.convert_ids_to_tokens(word_ids)
         if "<unk>" not in tokens:
             spelled = "".join(tokens).replace("</w>", "")
             assert spelled == word.lower().replace("ï", "i").replace("ü", "u")
@@ -136,12 +139,14 @@ def test_tokenizers_without_offsets_are_matched_by_characters(slow_xlm: Any, tex
 
 
 @pytest.mark.parametrize(("kind", "word"), [("bert", "[MASK]"), ("gpt2", "<|endoftext|>")])
-def test_special_tokens_are_no_words(tokenizer_of: Tokenizers, kind: str, word: str) -> None:
+def test_special_tokens_are_refused_as_words(
+    tokenizer_of: Tokenizers, kind: str, word: str
+) -> None:
     with pytest.raises(ModelError, match="reads as a special token"):
         encode(tokenizer_of(kind), Sentence(("The", word, "ran")))
 
 
-def of_word(tokenizer: Any, words: tuple[str, ...], position: int, space: bool) -> list[int]:
+def word_tokens(tokenizer: Any, words: tuple[str, ...], position: int, space: bool) -> list[int]:
     encoding = encode(
         tokenizer, Sentence(words), leading_space=space, special_tokens=False, end_apart=True
     )
@@ -162,18 +167,18 @@ def of_word(tokenizer: Any, words: tuple[str, ...], position: int, space: bool) 
     space=st.booleans(),
 )
 @settings(max_examples=examples(15))
-def test_words_that_are_independent_are_cut_as_beside_any_others(
+def test_independent_words_have_the_same_tokens_in_all_contexts(
     tokenizer_of: Tokenizers, kind: str, words: tuple[str, ...], space: bool
 ) -> None:
-    """Witness: the tokenizer itself, on the whole sentence and on each word beside `a`."""
+    """Witness: the tokenizer itself, on the whole sentence and on each word next to `a`."""
     tokenizer = tokenizer_of(kind)
     assert words_are_independent(tokenizer)
     special = "|".join(map(re.escape, tokenizer.all_special_tokens))
     assume(not re.search(special, Sentence(words).text))
     for position, word in enumerate(words):
-        before, after = ("a",) * (position > 0), ("a",) * (position < len(words) - 1)
-        alone = of_word(tokenizer, (*before, word, *after), len(before), space)
-        assert of_word(tokenizer, words, position, space) == alone
+        prefix, suffix = ("a",) * (position > 0), ("a",) * (position < len(words) - 1)
+        expected = word_tokens(tokenizer, (*prefix, word, *suffix), len(prefix), space)
+        assert word_tokens(tokenizer, words, position, space) == expected
 
 
 @pytest.mark.parametrize(
@@ -189,7 +194,7 @@ def test_words_that_are_independent_are_cut_as_beside_any_others(
     ],
 )
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "llama"])
-def test_words_depend_on_each_other_where_a_token_of_a_sentence_joins_them(
+def test_tokens_that_join_words_make_words_dependent(
     tokenizer_of: Tokenizers, kind: str, token: str, joins: bool
 ) -> None:
     tokenizer = copy.deepcopy(tokenizer_of(kind))
@@ -197,8 +202,8 @@ def test_words_depend_on_each_other_where_a_token_of_a_sentence_joins_them(
     assert words_are_independent(tokenizer) == (not joins)
 
 
-def byte_level(*texts: bytes) -> Any:
-    """A byte-level tokenizer whose vocabulary holds these bytes."""
+def make_byte_level(*texts: bytes) -> Any:
+    """Return a byte-level tokenizer whose vocabulary consists of these bytes."""
     letters = {bytes([byte]): letter for byte, letter in LETTERS.items()}
     tokens = ["".join(letters[text[i : i + 1]] for i in range(len(text))) for text in texts]
     tokenizer = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, []))
@@ -211,12 +216,12 @@ def byte_level(*texts: bytes) -> Any:
     [
         ("é la".encode(), True),
         ("　 　".encode(), False),
-        (b" \xe3\x80", False),  # how an ideographic space begins, and how kana do
-        (b"\xa0 \xa0", True),  # how `à` ends, too
+        (b" \xe3\x80", False),  # begins an ideographic space, and kana as well
+        (b"\xa0 \xa0", True),  # also ends `à`
     ],
 )
-def test_tokens_of_bytes_are_read_as_text(text: bytes, joins: bool) -> None:
-    assert words_are_independent(byte_level(b"a", text)) == (not joins)
+def test_byte_tokens_are_read_as_text(text: bytes, joins: bool) -> None:
+    assert words_are_independent(make_byte_level(b"a", text)) == (not joins)
 
 
 ADDED = "<tool_call>", "covid", " <think>"
@@ -224,20 +229,22 @@ ADDED = "<tool_call>", "covid", " <think>"
 
 @pytest.mark.parametrize("kind", ["bert", "electra", "gpt2", "llama", "roberta"])
 @pytest.mark.parametrize("word", ["<tool_call>", "<TOOL_CALL>", "a<think>b", "<think>", "<Think>"])
-def test_added_tokens_that_steer_are_refused_in_whatever_case_they_are_recognised(
+def test_added_control_tokens_are_refused_in_every_letter_case(
     tiny_checkpoint: Folder, kind: str, word: str
 ) -> None:
-    """Tokens that are not called special, in lower case; witness: the tokenizer's own ids."""
+    """Lower-case tokens that are not marked as special; witness: the tokenizer's own ids."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_checkpoint(kind))
     tokenizer.add_tokens([transformers.AddedToken(token, normalized=True) for token in ADDED])
     sentence = Sentence(("The", word, "ran"))
-    steering = {
+    control_ids = {
         id_ for id_, token in tokenizer.added_tokens_decoder.items() if token.content != "covid"
     } - {tokenizer.unk_token_id}
-    obeyed = steering & set(tokenizer(sentence.text, add_special_tokens=False)["input_ids"])
-    assert obeyed or word not in ("<tool_call>",)
-    if obeyed or word.strip("ab") in map(str.strip, ADDED):
+    control_ids_read = control_ids & set(
+        tokenizer(sentence.text, add_special_tokens=False)["input_ids"]
+    )
+    assert control_ids_read or word not in ("<tool_call>",)
+    if control_ids_read or word.strip("ab") in map(str.strip, ADDED):
         with pytest.raises(ModelError, match="reads as a special token"):
             encode(tokenizer, sentence, special_tokens=False)
     else:
-        assert not steering & set(encode(tokenizer, sentence, special_tokens=False).ids)
+        assert not control_ids & set(encode(tokenizer, sentence, special_tokens=False).ids)

@@ -1,7 +1,7 @@
-"""Tiny checkpoints in the real formats: random sharpened weights, tokenizers trained on the spot.
+"""Tiny checkpoints in the real formats, with random weights and newly trained tokenizers.
 
-Each builder saves a folder that `from_pretrained` loads like one from the hub. Weights are scaled
-up, so that word order and context change scores by nats instead of by rounding errors.
+Each builder saves a folder that `from_pretrained` loads like a folder from the hub. Weights are
+scaled up, so that word order and context change scores by nats, not by rounding errors.
 """
 
 import json
@@ -23,14 +23,14 @@ from contstim.words.sentence import Sentence
 
 hf: Any = transformers
 Folder = Callable[[str], Path]
-"""The folder of the tiny checkpoint of a name, see the fixture `tiny_checkpoint`."""
+"""Returns the folder of a tiny checkpoint by name; see the fixture `tiny_checkpoint`."""
 Load = Callable[[str], Checkpoint]
-"""The tiny checkpoint of a name, loaded on the CPU."""
+"""Loads a tiny checkpoint by name on the CPU."""
 Tokenizers = Callable[[str], Any]
-"""The tokenizer of the tiny checkpoint of a name."""
+"""Returns the tokenizer of a tiny checkpoint by name."""
 
 CONTEXT = 64
-"""How many tokens each model can read, special ones included."""
+"""Maximum number of tokens that each model reads, including special tokens."""
 
 TEXTS = (
     "The old teacher reads a book in the garden.",
@@ -65,24 +65,24 @@ _WIDTH = 32
 
 
 def build(name: str, folder: Path) -> Path:
-    """Save the tiny checkpoint of that name (one of `BUILDERS`) into a folder of its own."""
-    place = folder / name
+    """Save the tiny checkpoint with this name in `BUILDERS` to a new subfolder."""
+    checkpoint_folder = folder / name
     torch.manual_seed(0)
     model, tokenizer = BUILDERS[name]()
     _sharpen(model)
-    model.save_pretrained(place)
-    tokenizer.save_pretrained(place)
-    return place
+    model.save_pretrained(checkpoint_folder)
+    tokenizer.save_pretrained(checkpoint_folder)
+    return checkpoint_folder
 
 
 def specification(folder_of: Callable[[str], Path], name: str) -> str:
-    """Of a tiny checkpoint; `bert@chain` is the checkpoint `bert` under the rule `chain`."""
+    """Return the specification of a tiny checkpoint; `bert@chain` adds the rule `chain`."""
     checkpoint, _, rule = name.partition("@")
     return f"hf:{folder_of(checkpoint)}" + (f"@{rule}" if rule else "")
 
 
 def train_ngrams(order: int, path: Path) -> Path:
-    """Save an n-gram model of the texts, which are too few for discounts of their own."""
+    """Save an n-gram model of the texts, which are too few to estimate discounts."""
     sentences = [Sentence.parse(text) for text in TEXTS * 2]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscountWarning)
@@ -90,17 +90,19 @@ def train_ngrams(order: int, path: Path) -> Path:
     return path
 
 
-def small_bert(n_tokens: int, width: int = 16, layers: int = 1, heads: int = 2, **more: Any) -> Any:
-    """A BERT with weights as they are drawn."""
+def small_bert(
+    n_tokens: int, width: int = 16, layers: int = 1, heads: int = 2, **settings: Any
+) -> Any:
+    """Return a BERT with its initial weights."""
     sizes = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads}
     sizes |= {"intermediate_size": width, "max_position_embeddings": CONTEXT}
-    return hf.BertForMaskedLM(hf.BertConfig(vocab_size=n_tokens, **sizes | more))
+    return hf.BertForMaskedLM(hf.BertConfig(vocab_size=n_tokens, **sizes | settings))
 
 
 def small_gpt2(
     n_tokens: int, width: int = _WIDTH, layers: int = 2, heads: int = 4, mark: int | None = None
 ) -> Any:
-    """A GPT-2 with weights as they are drawn; `mark` begins and ends texts."""
+    """Return a GPT-2 with its initial weights; `mark` begins and ends texts."""
     sizes = {"n_positions": CONTEXT, "n_embd": width, "n_layer": layers, "n_head": heads}
     marks = {"bos_token_id": mark, "eos_token_id": mark}
     return hf.GPT2LMHeadModel(hf.GPT2Config(vocab_size=n_tokens, **sizes, **marks))
@@ -108,35 +110,38 @@ def small_gpt2(
 
 def _bert() -> tuple[Any, Any]:
     tokenizer = _word_piece(220, lower_case=False)
-    return hf.BertForMaskedLM(hf.BertConfig(**_encoder(tokenizer))), tokenizer
+    return hf.BertForMaskedLM(hf.BertConfig(**_encoder_settings(tokenizer))), tokenizer
 
 
 def _roberta() -> tuple[Any, Any]:
     tokenizer = hf.RobertaTokenizer().train_new_from_iterator(_TRAINING, 400)
-    # RoBERTa counts places from the padding index on
-    sizes = {**_encoder(tokenizer), "max_position_embeddings": CONTEXT + tokenizer.pad_token_id + 1}
+    # RoBERTa numbers positions from the padding index
+    sizes = {
+        **_encoder_settings(tokenizer),
+        "max_position_embeddings": CONTEXT + tokenizer.pad_token_id + 1,
+    }
     return hf.RobertaForMaskedLM(hf.RobertaConfig(**sizes, type_vocab_size=1)), tokenizer
 
 
 def _electra() -> tuple[Any, Any]:
     tokenizer = _word_piece(200, lower_case=True)
-    config = hf.ElectraConfig(**_encoder(tokenizer), embedding_size=24)
+    config = hf.ElectraConfig(**_encoder_settings(tokenizer), embedding_size=24)
     return hf.ElectraForMaskedLM(config), tokenizer
 
 
 def _albert() -> tuple[Any, Any]:
     tokenizer = hf.AlbertTokenizer(do_lower_case=False).train_new_from_iterator(_TRAINING, 200)
-    config = hf.AlbertConfig(**_encoder(tokenizer), embedding_size=16)
+    config = hf.AlbertConfig(**_encoder_settings(tokenizer), embedding_size=16)
     return hf.AlbertForMaskedLM(config), tokenizer
 
 
 def _modernbert() -> tuple[Any, Any]:
     special = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
-    trained = _byte_level(400, list(special.values()))
-    _frame(trained, "[CLS]", "[SEP]")
-    tokenizer = _fast(trained, special)
+    backend = _train_byte_level(400, list(special.values()))
+    _add_frame(backend, "[CLS]", "[SEP]")
+    tokenizer = _wrap_tokenizer(backend, special)
     config = hf.ModernBertConfig(
-        **_encoder(tokenizer),
+        **_encoder_settings(tokenizer),
         **{f"{role}_token_id": getattr(tokenizer, f"{role}_token_id") for role in ("cls", "sep")},
         bos_token_id=tokenizer.cls_token_id,
         eos_token_id=tokenizer.sep_token_id,
@@ -150,25 +155,27 @@ def _modernbert() -> tuple[Any, Any]:
 def _xlm() -> tuple[Any, Any]:
     special = {"bos": "<s>", "cls": "</s>", "sep": "</s>", "pad": "<pad>", "unk": "<unk>"}
     special["mask"] = "<special1>"
-    trained = Tokenizer(tokenizer_models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
-    trained.normalizer = normalizers.BertNormalizer(lowercase=True, strip_accents=True)
-    trained.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trained.decoder = decoders.BPEDecoder(suffix="</w>")
-    # Characters that end words are numbered in the order of a hash table, and ties go by number: in
-    # order, as if they were special tokens, they are the same in every process.
-    last = [f"{word[-1]}</w>" for text in _TRAINING for word in _words(trained, text)]
+    backend = Tokenizer(tokenizer_models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    backend.normalizer = normalizers.BertNormalizer(lowercase=True, strip_accents=True)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.BPEDecoder(suffix="</w>")
+    # The trainer numbers word-final characters in the order of a hash table and breaks ties by
+    # number. As sorted special tokens, they have the same numbers in every process.
+    final_characters = [
+        f"{word[-1]}</w>" for text in _TRAINING for word in _split_words(backend, text)
+    ]
     trainer = trainers.BpeTrainer(
         vocab_size=220,
-        special_tokens=[*dict.fromkeys(special.values()), *sorted(set(last))],
+        special_tokens=[*dict.fromkeys(special.values()), *sorted(set(final_characters))],
         end_of_word_suffix="</w>",
         show_progress=False,
     )
-    trained.train_from_iterator(_TRAINING, trainer)
-    state = json.loads(trained.to_str())
+    backend.train_from_iterator(_TRAINING, trainer)
+    state = json.loads(backend.to_str())
     state["added_tokens"] = []
-    trained = Tokenizer.from_str(json.dumps(state))
-    _frame(trained, "<s>", "</s>")
-    tokenizer = _fast(trained, special)
+    backend = Tokenizer.from_str(json.dumps(state))
+    _add_frame(backend, "<s>", "</s>")
+    tokenizer = _wrap_tokenizer(backend, special)
     config = hf.XLMConfig(
         vocab_size=len(tokenizer),
         emb_dim=_WIDTH,
@@ -193,32 +200,32 @@ def _gpt2() -> tuple[Any, Any]:
 
 
 def _spaced() -> tuple[Any, Any]:
-    """GPT-2 with tokens of several no-break and ideographic spaces, as the published one has."""
+    """GPT-2 with tokens of several no-break and ideographic spaces, like the published GPT-2."""
     tokenizer = hf.GPT2Tokenizer().train_new_from_iterator((*_TRAINING, *_RUNS_OF_SPACES), 400)
     return small_gpt2(len(tokenizer), layers=1, mark=tokenizer.bos_token_id), tokenizer
 
 
 def _pythia() -> tuple[Any, Any]:
     tokenizer = hf.GPTNeoXTokenizer().train_new_from_iterator(_TRAINING, 400)
-    config = hf.GPTNeoXConfig(**_decoder(tokenizer))
+    config = hf.GPTNeoXConfig(**_decoder_settings(tokenizer))
     return hf.GPTNeoXForCausalLM(config), tokenizer
 
 
 def _llama() -> tuple[Any, Any]:
     """SentencePiece-style BPE with byte fallback; its tokenizer adds `<s>` itself."""
     special = ["<unk>", "<s>", "</s>"]
-    trained = Tokenizer(tokenizer_models.BPE(unk_token="<unk>"))
-    trained.pre_tokenizer = pre_tokenizers.Metaspace()  # Llama's never splits: words would merge
+    backend = Tokenizer(tokenizer_models.BPE(unk_token="<unk>"))
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()  # Llama's own does not split words
     trainer = trainers.BpeTrainer(
         vocab_size=460,
         special_tokens=[*special, *(f"<0x{byte:02X}>" for byte in range(256))],
         show_progress=False,
     )
-    trained.train_from_iterator(_TRAINING, trainer)
-    model = json.loads(trained.to_str())["model"]
+    backend.train_from_iterator(_TRAINING, trainer)
+    model = json.loads(backend.to_str())["model"]
     merges = [tuple(merge) for merge in model["merges"]]
     tokenizer = hf.LlamaTokenizer(vocab=model["vocab"], merges=merges, add_bos_token=True)
-    config = hf.LlamaConfig(**_decoder(tokenizer), num_key_value_heads=2)
+    config = hf.LlamaConfig(**_decoder_settings(tokenizer), num_key_value_heads=2)
     return hf.LlamaForCausalLM(config), tokenizer
 
 
@@ -236,29 +243,29 @@ BUILDERS: dict[str, Callable[[], tuple[Any, Any]]] = {
 }
 
 
-def _words(tokenizer: Tokenizer, text: str) -> list[str]:
-    """The words of a text as a tokenizer splits it before it looks for tokens."""
-    normal = tokenizer.normalizer.normalize_str(text)
-    return [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normal)]
+def _split_words(tokenizer: Tokenizer, text: str) -> list[str]:
+    """Return the words into which a tokenizer splits a text before it looks for tokens."""
+    normalized = tokenizer.normalizer.normalize_str(text)
+    return [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normalized)]
 
 
 def _word_piece(size: int, *, lower_case: bool) -> Any:
-    """The same in every process, unlike what `train_new_from_iterator` gives."""
+    """Return the same tokenizer in every process, unlike `train_new_from_iterator`."""
     texts = [text.lower() if lower_case else text for text in _TRAINING]
-    trained = train_tokenizer([Sentence.parse(text) for text in texts], "bert", size, CONTEXT)
-    return hf.BertTokenizer(vocab=trained.get_vocab(), do_lower_case=lower_case)
+    backend = train_tokenizer([Sentence.parse(text) for text in texts], "bert", size, CONTEXT)
+    return hf.BertTokenizer(vocab=backend.get_vocab(), do_lower_case=lower_case)
 
 
-def _encoder(tokenizer: Any) -> dict[str, Any]:
-    return {**_sizes(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+def _encoder_settings(tokenizer: Any) -> dict[str, Any]:
+    return {**_network_sizes(tokenizer), "pad_token_id": tokenizer.pad_token_id}
 
 
-def _decoder(tokenizer: Any) -> dict[str, Any]:
+def _decoder_settings(tokenizer: Any) -> dict[str, Any]:
     ends = {f"{end}_token_id": getattr(tokenizer, f"{end}_token_id") for end in ("bos", "eos")}
-    return {**_sizes(tokenizer), **ends}
+    return {**_network_sizes(tokenizer), **ends}
 
 
-def _sizes(tokenizer: Any) -> dict[str, Any]:
+def _network_sizes(tokenizer: Any) -> dict[str, Any]:
     return {
         "vocab_size": len(tokenizer),
         "hidden_size": _WIDTH,
@@ -269,7 +276,7 @@ def _sizes(tokenizer: Any) -> dict[str, Any]:
     }
 
 
-def _byte_level(size: int, special: list[str]) -> Tokenizer:
+def _train_byte_level(size: int, special: list[str]) -> Tokenizer:
     tokenizer = Tokenizer(tokenizer_models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -283,15 +290,15 @@ def _byte_level(size: int, special: list[str]) -> Tokenizer:
     return tokenizer
 
 
-def _frame(tokenizer: Tokenizer, first: str, last: str) -> None:
-    """Make the tokenizer put a token before and one after every text."""
+def _add_frame(tokenizer: Tokenizer, first: str, last: str) -> None:
+    """Make the tokenizer add a token before and after every text."""
     ids = [(token, tokenizer.token_to_id(token)) for token in (first, last)]
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{first} $A {last}", special_tokens=ids
     )
 
 
-def _fast(tokenizer: Tokenizer, special: dict[str, str]) -> Any:
+def _wrap_tokenizer(tokenizer: Tokenizer, special: dict[str, str]) -> Any:
     return hf.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         model_input_names=["input_ids", "attention_mask"],
@@ -301,7 +308,7 @@ def _fast(tokenizer: Tokenizer, special: dict[str, str]) -> Any:
 
 @torch.no_grad()
 def _sharpen(model: torch.nn.Module) -> None:
-    """Draw weights at a scale where attention is uneven and log-probabilities spread."""
+    """Draw weights at a scale that gives uneven attention and spread-out log-probabilities."""
     for name, weight in model.named_parameters():
         if weight.ndim < 2:
             continue

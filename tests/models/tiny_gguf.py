@@ -41,7 +41,7 @@ def build(folder: Path, tokenizer_folder: Path, *, seed: int = 0) -> tuple[Path,
     """
     gguf = pytest.importorskip("gguf")
     tokenizer = hf.AutoTokenizer.from_pretrained(tokenizer_folder)
-    network = _network(tokenizer, seed)
+    network = _make_network(tokenizer, seed)
     writer = gguf.GGUFWriter(folder / "model.gguf", "llama")
     _write_configuration(writer, network.config)
     _write_tokenizer(writer, tokenizer)
@@ -55,10 +55,10 @@ def build(folder: Path, tokenizer_folder: Path, *, seed: int = 0) -> tuple[Path,
             writer.add_tensor(_gguf_name(name), values)
             continue
         rotated = "q_proj" in name or "k_proj" in name
-        stored = gguf.quants.quantize(_interleaved(values) if rotated else values, kind)
+        stored = gguf.quants.quantize(_interleave(values) if rotated else values, kind)
         writer.add_tensor(_gguf_name(name), stored, raw_dtype=kind)
-        read = gguf.quants.dequantize(stored, kind)
-        weight.copy_(torch.from_numpy(_separated(read) if rotated else read))
+        dequantized = gguf.quants.dequantize(stored, kind)
+        weight.copy_(torch.from_numpy(_separate(dequantized) if rotated else dequantized))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -68,7 +68,7 @@ def build(folder: Path, tokenizer_folder: Path, *, seed: int = 0) -> tuple[Path,
     return folder / "model.gguf", folder / "converted"
 
 
-def _network(tokenizer: Any, seed: int) -> Any:
+def _make_network(tokenizer: Any, seed: int) -> Any:
     torch.manual_seed(seed)
     return hf.LlamaForCausalLM(
         hf.LlamaConfig(
@@ -118,13 +118,13 @@ def _gguf_name(name: str) -> str:
     return name
 
 
-def _interleaved(weight: Weights) -> Weights:
-    """Rows of each head in the order 0, n/2, 1, n/2 + 1, …, of n rows."""
+def _interleave(weight: Weights) -> Weights:
+    """Return the rows of each head in the order 0, n/2, 1, n/2 + 1, …, of n rows."""
     rows = weight.reshape(_HEADS, 2, -1, weight.shape[1])
     return np.ascontiguousarray(rows.swapaxes(1, 2).reshape(weight.shape))
 
 
-def _separated(weight: Weights) -> Weights:
-    """The inverse of `_interleaved`."""
+def _separate(weight: Weights) -> Weights:
+    """Undo `_interleave`."""
     rows = weight.reshape(_HEADS, -1, 2, weight.shape[1])
     return np.ascontiguousarray(rows.swapaxes(1, 2).reshape(weight.shape))

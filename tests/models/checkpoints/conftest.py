@@ -28,7 +28,7 @@ SENTENCES = [Sentence.parse(text) for text in tiny.TEXTS[:2]]
 def folders(
     tiny_checkpoint: Folder, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Path]:
-    """A tiny checkpoint by its name, or `classifier`; not to be changed."""
+    """Return the folder of a tiny checkpoint or of `classifier`; tests must not change it."""
     root = tmp_path_factory.mktemp("undamaged")
 
     def folder(name: str) -> Path:
@@ -50,20 +50,20 @@ def copy(folders: Callable[[str], Path], tmp_path: Path) -> Copy:
 
 
 @pytest.fixture(scope="session")
-def undamaged(folders: Callable[[str], Path]) -> Scores:
-    """What `score` gives for a tiny checkpoint that nobody has damaged."""
+def undamaged_scores(folders: Callable[[str], Path]) -> Scores:
+    """Return the scores of an undamaged tiny checkpoint."""
     return cache(lambda name: score(folders(name)))
 
 
 def score(folder: Path) -> FloatArray:
-    """Log-probabilities, or signed confidences, of two sentences; pseudo where that is quicker."""
+    """Return log-probabilities or signed confidences of two sentences, pseudo if masked."""
     family = "classifier" if folder.name == "classifier" else "hf"
-    masked = "Masked" in json.dumps(_read(folder / "config.json").get("architectures", ""))
+    masked = "Masked" in json.dumps(_read_object(folder / "config.json").get("architectures", ""))
     rule = "@pll-original" if masked else ""
     return load_scorer(f"{family}:{folder}{rule}", device="cpu").scores(SENTENCES)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_object(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -72,8 +72,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def edit(path: Path, **changes: object) -> None:
-    """Set entries of a JSON file; `...` takes one away."""
-    content = {**_read(path), **changes}
+    """Set entries of a JSON file; `...` removes an entry."""
+    content = {**_read_object(path), **changes}
     path.write_text(json.dumps({k: v for k, v in content.items() if v is not ...}))
 
 

@@ -1,4 +1,4 @@
-"""Code, weights and tokenizers of a folder: which are refused, which are accepted.
+"""Code, weights and tokenizers of a folder: which of them are refused or accepted.
 
 Names of weights are those of published checkpoints, as their files on the hub list them.
 """
@@ -49,8 +49,8 @@ class OwnTokenizer(GPT2Tokenizer):
 """
 
 
-def _own_network(folder: Path, marker: Path, kind: str) -> None:
-    """Make the network one that only the code beside it can build."""
+def _add_custom_network(folder: Path, marker: Path, kind: str) -> None:
+    """Make the network one that only the code in its folder can build."""
     (folder / "own_network.py").write_text(NETWORK.format(marker=str(marker), kind=kind))
     edit(
         folder / "config.json",
@@ -63,7 +63,7 @@ def _own_network(folder: Path, marker: Path, kind: str) -> None:
     )
 
 
-def _own_tokenizer(folder: Path, marker: Path) -> None:
+def _add_custom_tokenizer(folder: Path, marker: Path) -> None:
     (folder / "own_tokenizer.py").write_text(TOKENIZER.format(marker=str(marker)))
     edit(folder / "config.json", model_type="gpt2")
     edit(
@@ -79,24 +79,24 @@ def marker(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["own", "gpt2"])
-def test_a_network_of_its_own_is_refused(
+def test_network_with_custom_code_is_refused(
     copy: Copy, marker: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the library has a network of that type; no question is asked."""
+    """This holds even if the library has a network of that type; no question is asked."""
     folder, answers = copy("gpt2"), io.StringIO("yes\n" * 100)
     monkeypatch.setattr("sys.stdin", answers)
-    _own_network(folder, marker, kind)
-    with pytest.raises(ModelError, match=r"own_network\.OwnModel.*--trust-remote-code") as caught:
+    _add_custom_network(folder, marker, kind)
+    with pytest.raises(ModelError, match=r"own_network\.OwnModel.*--trust-remote-code") as error:
         load_checkpoint(str(folder), Loading(device="cpu"))
-    assert str(folder) in str(caught.value)
+    assert str(folder) in str(error.value)
     assert not marker.exists()
     assert answers.tell() == 0
 
 
-def test_a_tokenizer_of_its_own_is_refused(copy: Copy, marker: Path) -> None:
-    """The library would take its own for the network's type, which cuts words otherwise."""
+def test_tokenizer_with_custom_code_is_refused(copy: Copy, marker: Path) -> None:
+    """The library would use the tokenizer of the network's type, which splits otherwise."""
     folder = copy("gpt2")
-    _own_tokenizer(folder, marker)
+    _add_custom_tokenizer(folder, marker)
     with pytest.raises(ModelError, match=r"own_tokenizer\.OwnTokenizer.*--trust-remote-code"):
         load_checkpoint(str(folder), Loading(device="cpu"))
     assert not marker.exists()
@@ -105,14 +105,14 @@ def test_a_tokenizer_of_its_own_is_refused(copy: Copy, marker: Path) -> None:
     assert not marker.exists()
 
 
-def test_code_runs_with_the_option(
+def test_trust_remote_code_runs_custom_code(
     copy: Copy, marker: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from transformers import dynamic_module_utils
 
     monkeypatch.setattr(dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
     folder = copy("gpt2")
-    _own_network(folder, marker, "own")
+    _add_custom_network(folder, marker, "own")
     checkpoint = load_checkpoint(str(folder), Loading(device="cpu", trust_remote_code=True))
     assert type(checkpoint.model).__name__ == "OwnModel"
     assert marker.exists()
@@ -154,27 +154,29 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("kind", PUBLISHED)
-def test_extra_heads_and_buffers_are_ignored(copy: Copy, undamaged: Scores, kind: str) -> None:
+def test_extra_heads_and_buffers_are_ignored(
+    copy: Copy, undamaged_scores: Scores, kind: str
+) -> None:
     folder = copy(kind)
     names = PUBLISHED[kind]
     edit_weights(folder, lambda weights: weights.update({name: torch.ones(2) for name in names}))
-    assert np.array_equal(score(folder), undamaged(kind))
+    assert np.array_equal(score(folder), undamaged_scores(kind))
 
 
-def test_names_of_old_layer_norms_still_load(copy: Copy, undamaged: Scores) -> None:
-    """bert-large-cased calls them gamma and beta; the undamaged scores are the witness."""
+def test_old_names_of_layer_norms_are_loaded(copy: Copy, undamaged_scores: Scores) -> None:
+    """bert-large-cased calls them gamma and beta. Witness: the undamaged scores."""
     folder = copy("bert")
 
     def rename(weights: dict[str, torch.Tensor]) -> None:
         for name in [name for name in weights if "LayerNorm" in name]:
-            old = name.replace(".weight", ".gamma").replace(".bias", ".beta")
-            weights[old] = weights.pop(name)
+            old_name = name.replace(".weight", ".gamma").replace(".bias", ".beta")
+            weights[old_name] = weights.pop(name)
 
     edit_weights(folder, rename)
-    assert np.array_equal(score(folder), undamaged("bert"))
+    assert np.array_equal(score(folder), undamaged_scores("bert"))
 
 
-def test_a_new_classifier_takes_the_whole_network_or_nothing(copy: Copy) -> None:
+def test_new_classifier_needs_the_complete_network(copy: Copy) -> None:
     folder = copy("bert")
     cpu = Loading(device="cpu")
     load = partial(load_checkpoint, str(folder), cpu, classifier=True, labels=LABELS)
@@ -190,8 +192,8 @@ NETWORK_FILES = {"config.json", "generation_config.json", "model.safetensors"}
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "albert", "gpt2", "llama", "classifier"])
-def test_a_folder_without_tokenizer_is_refused(copy: Copy, kind: str) -> None:
-    """The library makes up a tokenizer of five tokens, which reads every word as unknown."""
+def test_folder_without_tokenizer_is_refused(copy: Copy, kind: str) -> None:
+    """The library would invent a tokenizer of five tokens, which reads every word as unknown."""
     folder = copy(kind)
     for file in folder.iterdir():
         if file.name not in NETWORK_FILES:
@@ -201,17 +203,17 @@ def test_a_folder_without_tokenizer_is_refused(copy: Copy, kind: str) -> None:
 
 
 @pytest.mark.parametrize(("network", "tokenizer"), [("gpt2", "bert"), ("bert", "gpt2")])
-def test_a_foreign_tokenizer_is_refused(copy: Copy, network: str, tokenizer: str) -> None:
-    folder, other = copy(network), copy(tokenizer)
+def test_tokenizer_of_another_model_is_refused(copy: Copy, network: str, tokenizer: str) -> None:
+    folder, other_folder = copy(network), copy(tokenizer)
     for name in ("tokenizer.json", "tokenizer_config.json"):
-        (folder / name).write_bytes((other / name).read_bytes())
+        (folder / name).write_bytes((other_folder / name).read_bytes())
     with pytest.raises(ModelError, match=r"tokenizer of \d+ tokens for a network of \d+"):
         score(folder)
 
 
 @pytest.mark.parametrize("multiple", [64, 128])
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_a_padded_embedding_is_no_reason_to_refuse(copy: Copy, kind: str, multiple: int) -> None:
+def test_padded_embedding_is_accepted(copy: Copy, kind: str, multiple: int) -> None:
     folder = copy(kind)
     auto = hf.AutoModelForMaskedLM if kind == "bert" else hf.AutoModelForCausalLM
     model = auto.from_pretrained(folder)
@@ -220,7 +222,7 @@ def test_a_padded_embedding_is_no_reason_to_refuse(copy: Copy, kind: str, multip
     assert np.isfinite(score(folder)).all()
 
 
-def test_a_tokenizer_that_reads_words_as_unknown_is_refused(copy: Copy) -> None:
+def test_tokenizer_that_reads_words_as_unknown_is_refused(copy: Copy) -> None:
     folder = copy("bert")
     tokenizer = hf.AutoTokenizer.from_pretrained(folder)
     special = list(tokenizer.all_special_tokens)
@@ -233,25 +235,27 @@ def test_a_tokenizer_that_reads_words_as_unknown_is_refused(copy: Copy) -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_two_words_on_one_number_are_refused(copy: Copy, kind: str) -> None:
-    """The network has one row for both, and cannot tell them apart."""
+def test_two_words_with_the_same_id_are_refused(copy: Copy, kind: str) -> None:
+    """The network has one row for both words and cannot distinguish them."""
     folder = copy(kind)
     path = folder / "tokenizer.json"
     settings = json.loads(path.read_text(encoding="utf-8"))
     vocabulary = settings["model"]["vocab"]
-    one, two = [token for token in vocabulary if token.strip("Ġ#").isalpha()][-2:]
-    vocabulary[two] = vocabulary[one]
+    first, second = [token for token in vocabulary if token.strip("Ġ#").isalpha()][-2:]
+    vocabulary[second] = vocabulary[first]
     path.write_text(json.dumps(settings), encoding="utf-8")
-    with pytest.raises(ModelError, match=f"{vocabulary[one]} for both .*Put the tokenizer") as it:
+    with pytest.raises(
+        ModelError, match=f"{vocabulary[first]} for both .*Put the tokenizer"
+    ) as error:
         score(folder)
-    assert repr(one) in str(it.value)
-    assert repr(two) in str(it.value)
+    assert repr(first) in str(error.value)
+    assert repr(second) in str(error.value)
     with pytest.raises(ModelError, match="for both"):
         load_tokenizer(str(folder), Loading())
 
 
-def _slow(folder: Path, kind: str) -> None:
-    """The files of tokenizers that older checkpoints have instead of tokenizer.json."""
+def _write_slow_tokenizer(folder: Path, kind: str) -> None:
+    """Write the files that older checkpoints have instead of tokenizer.json."""
     tokenizer = hf.AutoTokenizer.from_pretrained(folder)
     tokenizer.backend_tokenizer.model.save(str(folder))
     (folder / "tokenizer.json").unlink()
@@ -271,16 +275,16 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize(
     ("kind", "file"), [("bert", "vocab.txt"), ("gpt2", "vocab.json"), ("gpt2", "merges.txt")]
 )
-def test_files_of_older_tokenizers_are_whole_or_refused(
-    copy: Copy, undamaged: Scores, kind: str, file: str, damage: str
+def test_damaged_files_of_older_tokenizers_are_refused(
+    copy: Copy, undamaged_scores: Scores, kind: str, file: str, damage: str
 ) -> None:
-    """The witness is the same tokenizer from tokenizer.json."""
+    """Witness: the same tokenizer from tokenizer.json."""
     folder = copy(kind)
-    _slow(folder, kind)
-    whole = (folder / file).read_bytes()
+    _write_slow_tokenizer(folder, kind)
+    original = (folder / file).read_bytes()
     DAMAGES[damage](folder / file)
-    if (folder / file).is_file() and (folder / file).read_bytes() == whole:
-        assert np.array_equal(score(folder), undamaged(kind))
+    if (folder / file).is_file() and (folder / file).read_bytes() == original:
+        assert np.array_equal(score(folder), undamaged_scores(kind))
         return
     with pytest.raises(ModelError, match=str(folder)):
         score(folder)

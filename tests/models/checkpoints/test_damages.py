@@ -1,7 +1,7 @@
-"""Every file of a checkpoint, damaged in every way: refused by name, or scored as if undamaged.
+"""A damaged file of a checkpoint is refused by name, or scores are unchanged.
 
-The witness is the undamaged folder: no damage may give another score. A new kind of checkpoint is
-covered by its name in `KINDS`, a new damage by one line in `DAMAGES`.
+Witness: the undamaged folder; no damage may change a score. A new kind of checkpoint is covered by
+its name in `KINDS`, a new damage by one line in `DAMAGES`.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ KINDS = {
     "gpt2": ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"),
     "classifier": ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"),
 }
-SKIPPED = ("one byte changed", "zeros", "carriage returns")  # of weights: other numbers
+SKIPPED = ("one byte changed", "zeros", "carriage returns")  # give other valid weights
 
 
 def _link_to_itself(path: Path) -> None:
@@ -38,8 +38,8 @@ DAMAGES: dict[str, Damage] = {
 }
 
 
-def _refused_or_same(folder: Path, expected: np.ndarray) -> ModelError | None:
-    """What refused the folder, which must name it in a few words that print."""
+def _check_refused_or_same(folder: Path, expected: np.ndarray) -> ModelError | None:
+    """Check that scores are unchanged or a short error names the folder; return the error."""
     try:
         scores = score(folder)
     except ModelError as error:
@@ -52,7 +52,7 @@ def _refused_or_same(folder: Path, expected: np.ndarray) -> ModelError | None:
     return None
 
 
-# All damages of one kind of checkpoint, and of the others a file cut and a file mistaken
+# All damages for one kind of checkpoint, and two damages for the other kinds
 DAMAGED = [
     *(("bert", file, damage) for file in KINDS["bert"] for damage in DAMAGES),
     *(
@@ -65,19 +65,19 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize(("kind", "file", "damage"), DAMAGED)
-def test_a_damaged_file_is_refused_or_does_not_matter(
+def test_damaged_file_is_refused_or_harmless(
     copy: Copy,
-    undamaged: Scores,
+    undamaged_scores: Scores,
     capfd: pytest.CaptureFixture[str],
     kind: str,
     file: str,
     damage: str,
 ) -> None:
     folder = copy(kind)
-    expected = undamaged(kind)
+    expected = undamaged_scores(kind)
     capfd.readouterr()
     DAMAGES[damage](folder / file)
-    error = _refused_or_same(folder, expected)
+    error = _check_refused_or_same(folder, expected)
     assert error is not None or file != "model.safetensors"
     printed = capfd.readouterr()
     assert "Traceback" not in printed.err
@@ -113,7 +113,9 @@ ENTRIES: list[tuple[str, str, object]] = [
 
 
 @pytest.mark.parametrize(("kind", "entry", "value"), ENTRIES)
-def test_an_impossible_entry_is_refused(copy: Copy, kind: str, entry: str, value: object) -> None:
+def test_impossible_configuration_is_refused(
+    copy: Copy, kind: str, entry: str, value: object
+) -> None:
     folder = copy(kind)
     edit(folder / "config.json", **{entry: value})
     with pytest.raises(ModelError, match=rf"{folder}|{entry} in config\.json"):
@@ -121,26 +123,30 @@ def test_an_impossible_entry_is_refused(copy: Copy, kind: str, entry: str, value
 
 
 @pytest.mark.parametrize("value", [None, 7, {"__type": "AddedToken"}, []], ids=str)
-def test_bad_tokens_are_refused_or_harmless(copy: Copy, undamaged: Scores, value: object) -> None:
+def test_invalid_unknown_token_is_refused_or_harmless(
+    copy: Copy, undamaged_scores: Scores, value: object
+) -> None:
     folder = copy("bert")
     edit(folder / "tokenizer_config.json", unk_token=value)
-    _refused_or_same(folder, undamaged("bert"))
+    _check_refused_or_same(folder, undamaged_scores("bert"))
 
 
 @pytest.mark.parametrize("damage", ["whole", "empty", "cut in the middle", "random bytes"])
-def test_pickled_weights_are_read_or_refused(copy: Copy, undamaged: Scores, damage: str) -> None:
+def test_pickled_weights_are_read_or_refused(
+    copy: Copy, undamaged_scores: Scores, damage: str
+) -> None:
     folder = copy("gpt2")
     pickled = folder / "pytorch_model.bin"
     torch.save(load_file(folder / "model.safetensors"), pickled)
     (folder / "model.safetensors").unlink()
     if damage != "whole":
         DAMAGES[damage](pickled)
-    error = _refused_or_same(folder, undamaged("gpt2"))
+    error = _check_refused_or_same(folder, undamaged_scores("gpt2"))
     assert (error is None) == (damage == "whole")
 
 
 class _Touch:
-    """What a hostile pickle does: run something when it is read."""
+    """A hostile pickle, which makes a folder when it is read."""
 
     def __init__(self, marker: Path) -> None:
         self.marker = marker
@@ -151,7 +157,7 @@ class _Touch:
         return os.mkdir, (str(self.marker),)
 
 
-def test_a_hostile_pickle_is_refused_and_not_run(copy: Copy, tmp_path: Path) -> None:
+def test_hostile_pickle_is_refused_and_not_run(copy: Copy, tmp_path: Path) -> None:
     folder = copy("gpt2")
     (folder / "model.safetensors").unlink()
     torch.save({"weight": _Touch(tmp_path / "ran")}, folder / "pytorch_model.bin")
@@ -179,7 +185,7 @@ WEIGHTS: dict[str, tuple[Callable[[dict[str, torch.Tensor]], object], str]] = {
 
 @pytest.mark.parametrize("damage", WEIGHTS)
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "classifier"])
-def test_weights_that_are_no_network_are_refused(copy: Copy, kind: str, damage: str) -> None:
+def test_invalid_weights_are_refused(copy: Copy, kind: str, damage: str) -> None:
     change, message = WEIGHTS[damage]
     folder = copy(kind)
     edit_weights(folder, change)

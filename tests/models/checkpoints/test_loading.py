@@ -1,4 +1,4 @@
-"""Loading checkpoints: what is told apart, what is refused, what identifies them."""
+"""Loading of checkpoints: their kinds, refusals and fingerprints."""
 
 import json
 import shutil
@@ -31,7 +31,7 @@ QUICK = ("bert", "gpt2", "roberta", "xlm")
 
 
 @pytest.mark.parametrize("name", sorted(tiny.BUILDERS))
-def test_the_configuration_tells_causal_from_masked(load: Load, name: str) -> None:
+def test_configuration_determines_causal_or_masked(load: Load, name: str) -> None:
     checkpoint = load(name)
     assert checkpoint.kind == ("causal" if name in CAUSAL else "masked")
     assert checkpoint.window == tiny.CONTEXT
@@ -40,7 +40,7 @@ def test_the_configuration_tells_causal_from_masked(load: Load, name: str) -> No
     assert checkpoint.model.dtype == torch.float32
 
 
-def test_a_checkpoint_in_use_is_not_loaded_again(tiny_checkpoint: Folder) -> None:
+def test_checkpoint_in_use_is_not_loaded_again(tiny_checkpoint: Folder) -> None:
     location = str(tiny_checkpoint("gpt2"))
     checkpoint = load_checkpoint(location, Loading(device="cpu"))
     assert load_checkpoint(location, Loading(device="cpu")) is checkpoint
@@ -49,16 +49,18 @@ def test_a_checkpoint_in_use_is_not_loaded_again(tiny_checkpoint: Folder) -> Non
     assert half.fingerprint != checkpoint.fingerprint
 
 
-def test_fingerprints_ignore_the_place(tiny_checkpoint: Folder, load: Load, tmp_path: Path) -> None:
+def test_fingerprints_ignore_the_folder(
+    tiny_checkpoint: Folder, load: Load, tmp_path: Path
+) -> None:
     original = load("gpt2")
     original.tokenizer(["one", "two words"], padding=False, truncation=True, max_length=4)
     copy = shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "copy")
-    same = load_checkpoint(str(copy), Loading(device="cpu"))
-    assert same is not original
-    assert same.fingerprint == original.fingerprint
+    same_model = load_checkpoint(str(copy), Loading(device="cpu"))
+    assert same_model is not original
+    assert same_model.fingerprint == original.fingerprint
     with torch.no_grad():
-        same.model.transformer.wpe.weight[0, 0] += 1e-3
-    changed = Checkpoint(same.model, same.tokenizer, str(copy), "cpu", "causal")
+        same_model.model.transformer.wpe.weight[0, 0] += 1e-3
+    changed = Checkpoint(same_model.model, same_model.tokenizer, str(copy), "cpu", "causal")
     assert changed.fingerprint != original.fingerprint
     model = json.loads((copy / "tokenizer.json").read_text(encoding="utf-8"))["model"]
     edit(copy / "tokenizer.json", model={**model, "merges": []})
@@ -74,12 +76,12 @@ def test_untrained_heads_are_refused(tiny_checkpoint: Folder, tmp_path: Path, na
 
 
 @pytest.mark.parametrize("location", ["./nowhere", "/nowhere", "a/b/c", "~/model"])
-def test_a_missing_folder_is_not_looked_for_on_the_hub(location: str) -> None:
+def test_missing_folder_is_not_searched_on_the_hub(location: str) -> None:
     with pytest.raises(ModelError, match="does not exist"):
         load_checkpoint(location, Loading())
 
 
-def test_an_unreachable_hub_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_hub_is_reported_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
@@ -108,14 +110,14 @@ def test_options_are_checked(tiny_checkpoint: Folder, options: Any, message: str
 
 
 def test_fingerprints_cover_merges_and_options(load: Load, tmp_path: Path) -> None:
-    """The same vocabulary, other merges, another treatment of capitals: three ways to cut."""
+    """The same vocabulary with other merges or another option splits words differently."""
     pytest.importorskip("sacremoses")
     network = load("xlm").model
     pieces = ["<s>", "</s>", "<pad>", "<unk>", "t", "h", "e</w>", "th", "the</w>", "T"]
     vocabulary, merges = tmp_path / "vocab.json", tmp_path / "merges.txt"
     vocabulary.write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
     slow: Any = transformers.XLMTokenizer
-    found = []
+    fingerprints = []
     for rules, options in (
         ("t h\nth e</w>\n", {}),
         ("t h\nth e</w>\n", {}),
@@ -124,12 +126,14 @@ def test_fingerprints_cover_merges_and_options(load: Load, tmp_path: Path) -> No
     ):
         merges.write_text(rules)
         tokenizer = slow(str(vocabulary), str(merges), **options)
-        found.append(fingerprint(network, tokenizer))
-    assert found[0] == found[1]
-    assert len(set(found)) == 3
+        fingerprints.append(fingerprint(network, tokenizer))
+    assert fingerprints[0] == fingerprints[1]
+    assert len(set(fingerprints)) == 3
 
 
-def test_tokenizer_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_tokenizer_package_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     vocabulary, merges = tmp_path / "vocab.json", tmp_path / "merges.txt"
     vocabulary.write_text("{}")
     merges.write_text("")
@@ -139,7 +143,9 @@ def test_tokenizer_packages_are_named(tmp_path: Path, monkeypatch: pytest.Monkey
         slow(str(vocabulary), str(merges))
 
 
-def test_lack_of_memory(tiny_checkpoint: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lack_of_memory_is_reported_with_remedies(
+    tiny_checkpoint: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object, **__: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
@@ -157,27 +163,31 @@ def test_lack_of_memory(tiny_checkpoint: Folder, monkeypatch: pytest.MonkeyPatch
         *(pytest.param(k, marks=pytest.mark.slow) for k in sorted({*tiny.BUILDERS} - {*QUICK})),
     ],
 )
-def test_words_and_tokens_are_those_of_the_whole_model(copy: Copy, kind: str) -> None:
-    """Witness: the model with its weights; the file of weights is gone for the other."""
+def test_words_and_tokens_are_available_without_weights(copy: Copy, kind: str) -> None:
+    """Witness: the model with weights; the other model has an empty file of weights."""
     folder = copy(kind)
-    whole = load_model(f"hf:{folder}", device="cpu")
+    full_model = load_model(f"hf:{folder}", device="cpu")
     for file in folder.glob("*.safetensors"):
         file.write_bytes(b"")
-    words = load_model(f"hf:{folder}", CPU, weights=False)
-    assert np.array_equal(words.knows(WORDS), whole.knows(WORDS))
-    assert np.array_equal(words.token_counts(SENTENCES), whole.token_counts(SENTENCES))
+    tokenizer_only = load_model(f"hf:{folder}", CPU, weights=False)
+    assert np.array_equal(tokenizer_only.knows(WORDS), full_model.knows(WORDS))
+    assert np.array_equal(
+        tokenizer_only.token_counts(SENTENCES), full_model.token_counts(SENTENCES)
+    )
     for initial in (True, False):
-        cheap, full = (m.tokens_per_word(WORDS, initial=initial) for m in (words, whole))
-        assert cheap is not None
-        assert full is not None
-        assert cheap.tolist() == full.tolist()
-    assert words.unscorable(SENTENCES) == whole.unscorable(SENTENCES)
-    assert words.convention.fingerprint.startswith("tokenizer-")
+        without_weights, with_weights = (
+            m.tokens_per_word(WORDS, initial=initial) for m in (tokenizer_only, full_model)
+        )
+        assert without_weights is not None
+        assert with_weights is not None
+        assert without_weights.tolist() == with_weights.tolist()
+    assert tokenizer_only.unscorable(SENTENCES) == full_model.unscorable(SENTENCES)
+    assert tokenizer_only.convention.fingerprint.startswith("tokenizer-")
     with pytest.raises(ModelError, match=r"without its weights.*cannot score"):
-        words.log_probs(SENTENCES)
+        tokenizer_only.log_probs(SENTENCES)
 
 
-def test_a_tokenizer_that_is_made_up_is_refused_without_weights(copy: Copy) -> None:
+def test_invented_tokenizer_is_refused_without_weights(copy: Copy) -> None:
     folder = copy("bert")
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (folder / name).unlink()

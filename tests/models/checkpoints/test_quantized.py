@@ -1,4 +1,4 @@
-"""Quantized networks, and GGUF files against weights that the package `gguf` reads from them."""
+"""Quantized networks; GGUF files against weights that the package `gguf` reads."""
 
 import shutil
 from importlib.util import find_spec
@@ -34,9 +34,9 @@ needs_library = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Checkpoints whose rows are blocks of 64 weights, as quantization to four bits wants."""
+    """Checkpoints with rows in blocks of 64 weights, as four-bit quantization requires."""
     root = tmp_path_factory.mktemp("quantized")
-    made = {}
+    folder_by_name = {}
     for name, build in (("gpt2", tiny.small_gpt2), ("bert", tiny.small_bert)):
         _, tokenizer = tiny.BUILDERS[name]()
         torch.manual_seed(1)
@@ -47,56 +47,61 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
                     weight.normal_(std=0.15)
         network.save_pretrained(root / name)
         tokenizer.save_pretrained(root / name)
-        made[name] = root / name
-    return made
+        folder_by_name[name] = root / name
+    return folder_by_name
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("quantize", ["int8", "int4"])
-def test_library_arguments(monkeypatch: pytest.MonkeyPatch, quantize: Any, dtype: Any) -> None:
+def test_quantization_options_of_the_library(
+    monkeypatch: pytest.MonkeyPatch, quantize: Any, dtype: Any
+) -> None:
     monkeypatch.setattr(loading_module, "find_spec", lambda _: object())
-    given = Loading(device="cpu", dtype=dtype, quantize=quantize)
-    settings = placement_options(given.resolved(), "")
-    told = settings["quantization_config"]
-    assert (told.load_in_8bit, told.load_in_4bit) == (quantize == "int8", quantize == "int4")
-    assert told.bnb_4bit_quant_type == "nf4"
-    assert told.bnb_4bit_compute_dtype == getattr(torch, dtype)
+    loading = Loading(device="cpu", dtype=dtype, quantize=quantize)
+    settings = placement_options(loading.resolved(), "")
+    quantization = settings["quantization_config"]
+    assert (quantization.load_in_8bit, quantization.load_in_4bit) == (
+        quantize == "int8",
+        quantize == "int4",
+    )
+    assert quantization.bnb_4bit_quant_type == "nf4"
+    assert quantization.bnb_4bit_compute_dtype == getattr(torch, dtype)
     assert settings["device_map"] == {"": "cpu"}
     assert settings["dtype"] == dtype
-    given = Loading(dtype=dtype, device_map="auto", quantize=quantize)
-    mapped = placement_options(given.resolved(), "folder")
+    loading = Loading(dtype=dtype, device_map="auto", quantize=quantize)
+    mapped = placement_options(loading.resolved(), "folder")
     assert mapped["device_map"] == "auto"
 
 
 @needs_library
-@pytest.mark.parametrize(("quantize", "off"), [("int8", 0.02), ("int4", 0.15)])
+@pytest.mark.parametrize(("quantize", "max_error"), [("int8", 0.02), ("int4", 0.15)])
 @pytest.mark.parametrize("name", ["gpt2", "bert@pll-original"])
-def test_a_quantized_network_scores_nearly_as_the_full_one(
-    folders: dict[str, Path], name: str, quantize: Any, off: float
+def test_quantized_network_scores_nearly_like_the_full_network(
+    folders: dict[str, Path], name: str, quantize: Any, max_error: float
 ) -> None:
-    """Witness: the full network; int8 keeps a weight to 1/250 of its row, int4 to about 1/12."""
+    """Witness: the full network; int8 keeps weights to 1/250 of their row, int4 to about 1/12."""
     specification = tiny.specification(folders.__getitem__, name)
     full = load_model(specification, device="cpu")
     small = load_model(specification, device="cpu", quantize=quantize)
     ours, theirs = small.log_probs(FOUR), full.log_probs(FOUR)
-    assert np.abs(ours - theirs).max() < off * np.abs(theirs).max()
+    assert np.abs(ours - theirs).max() < max_error * np.abs(theirs).max()
     assert np.abs(ours - theirs).max() > 1e-4
     assert small.convention.precision == f"{quantize} with float32"
     assert small.convention.tolerance >= full.convention.tolerance
-    # What a search reports is scored again, which must not fail and be the same each time
-    again = [small.float32_log_probs([sentence])[0] for sentence in FOUR]
-    assert again == pytest.approx(ours, rel=small.convention.tolerance, abs=1e-4)
+    # Search results are scored again, which must succeed with the same scores
+    rescored = [small.float32_log_probs([sentence])[0] for sentence in FOUR]
+    assert rescored == pytest.approx(ours, rel=small.convention.tolerance, abs=1e-4)
 
 
 @pytest.fixture(scope="module")
 def files(tiny_checkpoint: Folder, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A GGUF file, and the folder with the same weights."""
+    """A GGUF file and the folder with the same weights."""
     return tiny_gguf.build(tmp_path_factory.mktemp("gguf"), tiny_checkpoint("gpt2"))
 
 
 @pytest.fixture
 def folder(files: tuple[Path, Path], tmp_path: Path) -> Path:
-    """A folder of its own with the GGUF file alone."""
+    """A new folder with the GGUF file only."""
     shutil.copyfile(files[0], tmp_path / "tiny.gguf")
     return tmp_path
 
@@ -107,7 +112,7 @@ def expected(files: tuple[Path, Path]) -> FloatArray:
 
 
 @pytest.mark.parametrize("form", ["hf:{0}/tiny.gguf", "{0}/tiny.gguf", "hf:{0}", "{0}"])
-def test_scores_are_those_of_the_dequantized_weights(
+def test_scores_equal_those_of_dequantized_weights(
     folder: Path, expected: FloatArray, form: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     capfd.readouterr()
@@ -117,31 +122,33 @@ def test_scores_are_those_of_the_dequantized_weights(
     assert model.convention.precision == "float32"
 
 
-def test_fingerprints_cover_weights(folder: Path, tiny_checkpoint: Folder, tmp_path: Path) -> None:
-    """Property: the same file under another name is the same model; other weights are another."""
+def test_fingerprints_depend_on_weights_not_names(
+    folder: Path, tiny_checkpoint: Folder, tmp_path: Path
+) -> None:
+    """Property: a renamed file is the same model; other weights are another model."""
     renamed = tmp_path / "renamed.GGUF"
     shutil.copyfile(folder / "tiny.gguf", renamed)
     (tmp_path / "other").mkdir()
-    other, _ = tiny_gguf.build(tmp_path / "other", tiny_checkpoint("gpt2"), seed=1)
+    other_weights, _ = tiny_gguf.build(tmp_path / "other", tiny_checkpoint("gpt2"), seed=1)
     first, second, third = (
         load_checkpoint(str(path), Loading(device="cpu")).fingerprint
-        for path in (folder / "tiny.gguf", renamed, other)
+        for path in (folder / "tiny.gguf", renamed, other_weights)
     )
     assert first == second != third
 
 
 def test_one_of_several_files_must_be_named(folder: Path) -> None:
     shutil.copyfile(folder / "tiny.gguf", folder / "second.gguf")
-    with pytest.raises(ModelError, match=r"second\.gguf, tiny\.gguf.*hf:.*second\.gguf") as caught:
+    with pytest.raises(ModelError, match=r"second\.gguf, tiny\.gguf.*hf:.*second\.gguf") as error:
         load_model(f"hf:{folder}")
-    assert str(folder) in str(caught.value)
+    assert str(folder) in str(error.value)
     load_checkpoint(str(folder / "second.gguf"), Loading(device="cpu", weights=False))
 
 
 @pytest.mark.parametrize(
     ("share", "is_quick"), [(0.0, True), (3e-5, True), (0.3, False), (0.6, False), (0.999, False)]
 )
-def test_a_cut_file_is_refused(folder: Path, share: float, is_quick: bool) -> None:
+def test_truncated_file_is_refused(folder: Path, share: float, is_quick: bool) -> None:
     file = folder / "tiny.gguf"
     content = file.read_bytes()
     file.write_bytes(content[: int(share * len(content))])
@@ -162,14 +169,14 @@ def test_a_cut_file_is_refused(folder: Path, share: float, is_quick: bool) -> No
         ("hf:{}/notes.txt", "is a file"),
     ],
 )
-def test_other_files_are_refused(folder: Path, specification: str, message: str) -> None:
+def test_unusable_gguf_paths_are_refused(folder: Path, specification: str, message: str) -> None:
     shutil.copyfile(folder / "tiny.gguf", folder / "tiny-00001-of-00003.gguf")
     (folder / "notes.txt").write_text("")
     with pytest.raises(ModelError, match=message):
         load_scorer(specification.format(folder), device="cpu")
 
 
-def test_quantization_is_not_repeated(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quantizing_a_gguf_file_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading_module, "find_spec", lambda name: name)
     with pytest.raises(ModelError, match="quantize must be empty"):
         load_model(str(folder / "tiny.gguf"), device="cpu", quantize="int8")

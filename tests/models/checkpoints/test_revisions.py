@@ -1,4 +1,4 @@
-"""Revisions of a model on the hub, from a local cache in the hub's layout and from a local hub."""
+"""Revisions of a model on the hub, from a local cache in the hub's layout and a local hub."""
 
 import shutil
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ CPU = Loading(device="cpu")
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty local cache; the hub cannot be reached."""
+    """An empty local cache, while the hub is unreachable."""
     from huggingface_hub import constants
 
     folder = tmp_path / ".cache"
@@ -36,8 +36,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def put(cache: Path, source: Path, commit: str, *references: str, name: str = NAME) -> None:
-    """Add a snapshot to the cache in the layout of the hub's own library: links to blobs."""
+def add_snapshot(
+    cache: Path, source: Path, commit: str, *references: str, name: str = NAME
+) -> None:
+    """Add a snapshot to the cache in the layout of the hub's library, with links to blobs."""
     model = cache / f"models--{name.replace('/', '--')}"
     snapshot = model / "snapshots" / commit
     for folder in (snapshot, model / "blobs"):
@@ -54,12 +56,12 @@ def put(cache: Path, source: Path, commit: str, *references: str, name: str = NA
 
 @pytest.fixture
 def folders(tmp_path: Path, cache: Path, tiny_checkpoint: Folder) -> tuple[Path, Path]:
-    """Two networks in folders; in the cache the first is tag v1, the second branch main."""
+    """Two networks in folders; in the cache, the first is tag v1 and the second branch main."""
     old = tiny_checkpoint("gpt2")
     new = shutil.copytree(old, tmp_path / "new")
     edit_weights(new, lambda weights: weights["transformer.wte.weight"].mul_(0.5))
-    put(cache, old, OLD, "v1", "refs/pr/1")
-    put(cache, new, NEW, "main")
+    add_snapshot(cache, old, OLD, "v1", "refs/pr/1")
+    add_snapshot(cache, new, NEW, "main")
     return old, new
 
 
@@ -67,7 +69,9 @@ def folders(tmp_path: Path, cache: Path, tiny_checkpoint: Folder) -> tuple[Path,
     ("revision", "is_old"),
     [("", 0), (":main", 0), (":v1", 1), (":refs/pr/1", 1), (f":{OLD}", 1), (f":{NEW}", 0)],
 )
-def test_branches_tags_and_commits(folders: tuple[Path, Path], revision: str, is_old: int) -> None:
+def test_branches_tags_and_commits_are_loaded(
+    folders: tuple[Path, Path], revision: str, is_old: int
+) -> None:
     """Witness: the folder that was put into the cache at that commit."""
     folder, commit = (folders[0], OLD) if is_old else (folders[1], NEW)
     model = catalog.load_model(f"hf:{NAME}{revision}@chain", device="cpu")
@@ -79,9 +83,9 @@ def test_branches_tags_and_commits(folders: tuple[Path, Path], revision: str, is
     assert catalog.parameter_count(f"{NAME}{revision}") == catalog.parameter_count(str(folder)) > 0
     mean = catalog.load_scorer(f"hf:{NAME}{revision}@chain+mean", device="cpu")
     assert mean.convention.rule == "chain+mean"
-    # the commit of a record loads the same model
-    again = catalog.load_model(f"hf:{NAME}:{commit}@chain", device="cpu")
-    assert again.convention == model.convention
+    # The commit in a record loads the same model
+    reloaded = catalog.load_model(f"hf:{NAME}:{commit}@chain", device="cpu")
+    assert reloaded.convention == model.convention
 
 
 @pytest.mark.usefixtures("folders")
@@ -95,24 +99,24 @@ def test_two_revisions_are_two_models() -> None:
         parse_models(["a=hf:someone/small:main", "b=hf:someone/small"])
 
 
-def test_a_branch_that_moved_is_loaded_again(folders: tuple[Path, Path], cache: Path) -> None:
-    before = load_checkpoint(f"{NAME}:main", CPU)
-    assert load_checkpoint(f"{NAME}:main", CPU) is before
-    put(cache, folders[0], "c" * 40, "main")
+def test_moved_branch_is_loaded_again(folders: tuple[Path, Path], cache: Path) -> None:
+    original = load_checkpoint(f"{NAME}:main", CPU)
+    assert load_checkpoint(f"{NAME}:main", CPU) is original
+    add_snapshot(cache, folders[0], "c" * 40, "main")
     assert hub_commit(f"{NAME}:main") == "c" * 40
-    assert load_checkpoint(f"{NAME}:main", CPU) is not before
+    assert load_checkpoint(f"{NAME}:main", CPU) is not original
 
 
 @pytest.mark.usefixtures("folders")
 @pytest.mark.parametrize("revision", ["v9", "e" * 40, OLD[:7]])
-def test_a_revision_that_is_not_in_the_cache_is_refused(revision: str) -> None:
+def test_revision_outside_the_cache_is_refused(revision: str) -> None:
     with pytest.raises(ModelError, match=rf"'{revision}' of {NAME} .*--revision {revision} "):
         catalog.load_model(f"hf:{NAME}:{revision}")
 
 
 @contextmanager
-def hub(code: str) -> Iterator[str]:
-    """A hub on this machine that answers every question with a code of its errors."""
+def run_hub(code: str) -> Iterator[str]:
+    """Run a local hub that answers every request with one error code."""
 
     class Answer(BaseHTTPRequestHandler):
         def do_HEAD(self) -> None:
@@ -133,10 +137,10 @@ def hub(code: str) -> Iterator[str]:
 
 
 @pytest.mark.usefixtures("folders")
-def test_a_revision_that_the_hub_does_not_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_revision_unknown_to_the_hub_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from huggingface_hub import constants
 
-    with hub("RevisionNotFound") as address:
+    with run_hub("RevisionNotFound") as address:
         monkeypatch.setattr(constants, "ENDPOINT", address)
         template = address + "/{repo_id}/resolve/{revision}/{filename}"
         monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
@@ -144,7 +148,7 @@ def test_a_revision_that_the_hub_does_not_have_is_refused(monkeypatch: pytest.Mo
             catalog.load_model(f"hf:{NAME}:v9")
 
 
-def test_a_folder_has_no_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_revision_of_a_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "small").mkdir()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModelError, match=r"small is on this machine .* 'main'.*Remove ':main'"):

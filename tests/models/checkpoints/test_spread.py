@@ -1,4 +1,4 @@
-"""Networks over several devices score as they do on one."""
+"""Networks on several devices have the same scores as on one device."""
 
 from itertools import product
 from typing import Any
@@ -18,7 +18,7 @@ from tests.models import tiny
 from tests.models.checkpoints.conftest import edit_weights
 from tests.models.tiny import Folder
 
-# Short ones: each pass reads the network from the disk
+# Short sentences, because each pass reads the network from the disk
 SENTENCES = [
     Sentence.parse(text)
     for text in ("She sleeps in the house.", "The dogs were hungry.", "Nobody remembered it.")
@@ -31,12 +31,12 @@ def accelerate() -> None:
     pytest.importorskip("accelerate")
 
 
-def two_devices(location: str, *, first: str = "cpu", rest: str = "disk") -> dict[str, str]:
-    """The embedding of a network, and the output that shares it, apart from all other parts."""
+def map_to_two_devices(location: str, *, first: str = "cpu", other: str = "disk") -> dict[str, str]:
+    """Put the embedding and the output that shares it on one device, other parts on another."""
     network = load_checkpoint(location, Loading(device="cpu")).model
     body = network.base_model_prefix
     parts = {name: first for name, _ in network.named_children() if name != body}
-    parts |= {f"{body}.{name}": rest for name, _ in getattr(network, body).named_children()}
+    parts |= {f"{body}.{name}": other for name, _ in getattr(network, body).named_children()}
     embedding = network.get_input_embeddings()
     (name,) = (name for name, module in network.named_modules() if module is embedding)
     (part,) = (part for part in parts if f"{name}.".startswith(f"{part}."))
@@ -55,10 +55,12 @@ QUICK = {("gpt2@chain", "two devices"), ("roberta@pll-original", "all on disk")}
         for case in product(NAMES, KINDS)
     ],
 )
-def test_spread_networks_score_the_same(tiny_checkpoint: Folder, name: str, kind: str) -> None:
+def test_spread_networks_have_the_same_scores(
+    tiny_checkpoint: Folder, name: str, kind: str
+) -> None:
     specification = tiny.specification(tiny_checkpoint, name)
     folder = str(tiny_checkpoint(name.partition("@")[0]))
-    parts = {"": "cpu"} if kind == "whole" else two_devices(folder)
+    parts = {"": "cpu"} if kind == "whole" else map_to_two_devices(folder)
     if kind == "all on disk":
         parts = dict.fromkeys(parts, "disk")
     plain = load_model(specification, device="cpu")
@@ -71,26 +73,26 @@ def test_spread_networks_score_the_same(tiny_checkpoint: Folder, name: str, kind
         if method == "replacements":
             ours, theirs = ours.upper_bound, theirs.upper_bound
         np.testing.assert_allclose(ours, theirs, rtol=2e-6, atol=1e-4)
-    # Scores that were stored on one device are found again on several
+    # Scores stored with one device are valid with several
     assert spread.convention == plain.convention
 
 
-def test_a_classifier_can_be_spread(folders: Folder) -> None:
+def test_classifier_can_be_spread(folders: Folder) -> None:
     plain = load_scorer(f"classifier:{folders('classifier')}", device="cpu")
     spread = load_scorer(f"classifier:{folders('classifier')}", device_map={"": "cpu"})
     np.testing.assert_allclose(spread.scores(SENTENCES), plain.scores(SENTENCES), atol=1e-5)
 
 
-def test_a_checkpoint_in_use_is_shared_by_equal_maps_only(tiny_checkpoint: Folder) -> None:
+def test_checkpoint_in_use_is_shared_only_with_equal_maps(tiny_checkpoint: Folder) -> None:
     location = str(tiny_checkpoint("gpt2"))
     spread = load_checkpoint(location, Loading(device_map={"": "cpu"}))
     assert load_checkpoint(location, Loading(device_map={"": "cpu"})) is spread
     assert load_checkpoint(location, Loading(device="cpu")) is not spread
 
 
-def test_weights_on_disk_are_checked_too(copy: Folder) -> None:
+def test_weights_on_disk_are_checked(copy: Folder) -> None:
     folder = copy("gpt2")
-    parts = two_devices(str(folder))
+    parts = map_to_two_devices(str(folder))
 
     def spoil(weights: dict[str, torch.Tensor]) -> None:
         weights["transformer.h.1.mlp.c_fc.weight"][0, 0] = float("nan")
@@ -100,9 +102,9 @@ def test_weights_on_disk_are_checked_too(copy: Folder) -> None:
         load_checkpoint(str(folder), Loading(device_map=parts))
 
 
-def test_weights_away_from_devices_are_not_cast_to_float32(tiny_checkpoint: Folder) -> None:
+def test_offloaded_weights_are_not_cast_to_float32(tiny_checkpoint: Folder) -> None:
     location = str(tiny_checkpoint("gpt2"))
-    parts = two_devices(location)
+    parts = map_to_two_devices(location)
     spread = load_model(f"hf:{location}", dtype="bfloat16", device_map=parts)
     assert spread.convention.precision == "bfloat16"
     with pytest.raises(ModelError, match="dtype float32"):
@@ -112,9 +114,9 @@ def test_weights_away_from_devices_are_not_cast_to_float32(tiny_checkpoint: Fold
     assert precise.float32_log_probs(SENTENCES) == pytest.approx(precise.log_probs(SENTENCES))
 
 
-def test_parts_that_share_weights_must_be_together(tiny_checkpoint: Folder) -> None:
+def test_parts_that_share_weights_must_share_a_device(tiny_checkpoint: Folder) -> None:
     location = str(tiny_checkpoint("gpt2"))
-    parts = two_devices(location)
+    parts = map_to_two_devices(location)
     with pytest.raises(ModelError, match=r"wte\.weight and lm_head\.weight .* the same weights"):
         load_checkpoint(location, Loading(device_map={**parts, "lm_head": "disk"}))
     del parts["transformer.wpe"]
@@ -129,7 +131,7 @@ def test_parts_that_share_weights_must_be_together(tiny_checkpoint: Folder) -> N
         ({"quantize": "int8"}, "`quantize` needs accelerate and bitsandbytes"),
     ],
 )
-def test_a_missing_package_is_named_with_its_extra(
+def test_missing_package_is_named_with_its_extra(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], packages: str
 ) -> None:
     monkeypatch.setattr(loading_module, "find_spec", lambda _: None)

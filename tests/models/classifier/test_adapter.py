@@ -20,7 +20,7 @@ hf: Any = transformers
 
 
 def build(base: Path, folder: Path, **settings: object) -> Path:
-    """A classifier on a tiny checkpoint, its head drawn at a scale at which sentences differ."""
+    """Save a classifier on a tiny checkpoint, with a head at a scale where sentences differ."""
     torch.manual_seed(1)
     with silence():
         model = hf.AutoModelForSequenceClassification.from_pretrained(base, **settings)
@@ -50,7 +50,7 @@ class TestClassifier(ScorerContract):
         return load_scorer(f"classifier:{folder}", device="cpu")
 
     def test_scores_are_float64_and_never_nan(self, model: Scorer) -> None:
-        """They may be positive, and are never between -1/2 and 1/2."""
+        """Scores may be positive and are never between -1/2 and 1/2."""
         scores = model.scores(SENTENCES)
         assert scores.dtype == np.float64
         assert scores.shape == (len(SENTENCES),)
@@ -62,12 +62,14 @@ class TestClassifier(ScorerContract):
         assert model.convention == model.convention
 
     def test_signed_confidence_equals_transformers(self, model: Scorer, folder: Path) -> None:
-        """Witness: `transformers`' own pipeline, which tells the likelier label and its share."""
+        """Witness: the `transformers` pipeline, which returns the likelier label and its share."""
         with silence():
             pipeline = hf.pipeline("text-classification", model=str(folder), device="cpu")
-            told = [pipeline(sentence.text)[0] for sentence in SENTENCES]
+            predictions = [pipeline(sentence.text)[0] for sentence in SENTENCES]
         signs = {"LABEL_0": -1, "LABEL_1": 1}
-        expected = np.array([signs[one["label"]] * one["score"] for one in told])
+        expected = np.array(
+            [signs[prediction["label"]] * prediction["score"] for prediction in predictions]
+        )
         ours = model.scores(SENTENCES)
         np.testing.assert_allclose(ours, expected, atol=tolerance(ours))
 
@@ -82,7 +84,7 @@ class TestClassifier(ScorerContract):
         (dict(enumerate(LABELS)), 1),
     ],
 )
-def test_the_acceptable_label_is_found_by_name(names: dict[int, str], expected: int) -> None:
+def test_acceptable_label_is_found_by_name(names: dict[int, str], expected: int) -> None:
     assert acceptable_label("here", hf.BertConfig(id2label=names)) == expected
 
 
@@ -92,15 +94,17 @@ def test_other_labels_are_refused(names: tuple[str, ...]) -> None:
         acceptable_label("here", hf.BertConfig(id2label=dict(enumerate(names))))
 
 
-def test_the_sign_follows_the_name_of_the_label(tiny_checkpoint: Folder, tmp_path: Path) -> None:
+def test_sign_depends_on_the_name_of_the_label(tiny_checkpoint: Folder, tmp_path: Path) -> None:
     base = tiny_checkpoint("bert")
     plain = build(base, tmp_path / "plain", id2label={0: "LABEL_0", 1: "LABEL_1"})
-    turned = build(base, tmp_path / "turned", id2label={0: "acceptable", 1: "unacceptable"})
-    first, second = (load_scorer(f"classifier:{f}", device="cpu") for f in (plain, turned))
+    reversed_labels = build(
+        base, tmp_path / "turned", id2label={0: "acceptable", 1: "unacceptable"}
+    )
+    first, second = (load_scorer(f"classifier:{f}", device="cpu") for f in (plain, reversed_labels))
     np.testing.assert_allclose(first.scores(SENTENCES), -second.scores(SENTENCES))
     assert first.convention.fingerprint != second.convention.fingerprint
 
 
-def test_a_classifier_is_no_language_model(folder: Path) -> None:
+def test_classifier_is_refused_as_language_model(folder: Path) -> None:
     with pytest.raises(ModelError, match=f"write classifier:{folder}"):
         load_scorer(f"hf:{folder}", device="cpu")

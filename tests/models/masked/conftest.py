@@ -1,4 +1,4 @@
-"""Fixtures: masked models of every tokenizer kind."""
+"""Masked models of every kind of tokenizer."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,19 +9,19 @@ from contstim.models.masked.adapter import MaskedModel
 from tests.models.tiny import Load
 
 KINDS = ("bert", "roberta", "xlm")
-"""Tokens that continue a word, begin one, end one."""
-OTHERS = ("electra", "albert", "modernbert")
+"""Kinds whose tokens mark that they continue, begin or end a word."""
+OTHER_KINDS = ("electra", "albert", "modernbert")
 Masked = Callable[..., MaskedModel]
 
 
-def of_kinds(*values: object) -> list[Any]:
-    """Cases of each kind with these values; those of other kinds are slow."""
-    slow = [pytest.param(kind, *values, marks=pytest.mark.slow) for kind in OTHERS]
+def cases_by_kind(*values: object) -> list[Any]:
+    """Return cases of each kind with these values; cases of `OTHER_KINDS` are slow."""
+    slow = [pytest.param(kind, *values, marks=pytest.mark.slow) for kind in OTHER_KINDS]
     return [*(pytest.param(kind, *values) for kind in KINDS), *slow]
 
 
 @pytest.fixture(scope="session")
-def masked(load: Load) -> Masked:
+def make_masked(load: Load) -> Masked:
     def make(kind: str, **settings: Any) -> MaskedModel:
         return MaskedModel(load(kind), **settings)
 

@@ -1,4 +1,4 @@
-"""Masked scoring written out word for word, one full forward pass for each set of hidden places."""
+"""Literal masked scoring, with one full forward pass for each set of hidden positions."""
 
 from collections.abc import Callable
 from functools import cache
@@ -13,47 +13,47 @@ from contstim.words.sentence import END_MARKS, Sentence
 
 
 class Literal:
-    """One sentence under a checkpoint; words found by tokenizing the text up to each word's end."""
+    """Scores one sentence; finds words by tokenizing the text up to the end of each word."""
 
     def __init__(self, checkpoint: Checkpoint, sentence: Sentence, *, restricted: bool) -> None:
         self.model, self.tokenizer = checkpoint.model, checkpoint.tokenizer
         self.ids = self.tokenizer(sentence.text)["input_ids"]
         special = self.tokenizer.get_special_tokens_mask(self.ids, already_has_special_tokens=True)
         body = [i for i, is_special in enumerate(special) if not is_special]
-        self.words: list[list[int]] = []  # the places of each word's tokens
+        self.words: list[list[int]] = []  # token positions of each word
         for n in range(1, len(sentence) + 1):
             prefix = " ".join(sentence.words[:n])
             length = len(self.tokenizer(prefix, add_special_tokens=False)["input_ids"])
-            done = sum(map(len, self.words))
-            self.words.append(body[done:length])
+            n_assigned = sum(map(len, self.words))
+            self.words.append(body[n_assigned:length])
         self.end = body[sum(map(len, self.words)) :]
         self.last = len(self.ids) - 1
         self.vocabulary = self.tokenizer.get_vocab()
         self.restricted = restricted
         self.log_p = cache(self._log_p)
         self.logits = cache(self._logits)
-        self.like = cache(self._like)
+        self.same_class = cache(self._same_class)
 
-    def _log_p(self, place: int, hidden: frozenset[int]) -> float:
-        logits = self.logits(hidden)[place].double()
+    def _log_p(self, position: int, hidden: frozenset[int]) -> float:
+        logits = self.logits(hidden)[position].double()
         if self.restricted:
-            like = self.like(self.ids[place], len(logits))
-            logits = torch.where(torch.tensor(like), logits, -torch.inf)
-        return float(logits.log_softmax(-1)[self.ids[place]])
+            same_class = self.same_class(self.ids[position], len(logits))
+            logits = torch.where(torch.tensor(same_class), logits, -torch.inf)
+        return float(logits.log_softmax(-1)[self.ids[position]])
 
     def _logits(self, hidden: frozenset[int]) -> torch.Tensor:
-        """Of every token of the vocabulary at every place, (n_tokens, n_vocabulary)."""
+        """Return logits of all tokens at all positions, shape (n_tokens, n_vocabulary)."""
         ids = torch.tensor([self.ids])
         ids[0, list(hidden)] = self.tokenizer.mask_token_id
         with torch.inference_mode():
             logits: torch.Tensor = self.model(input_ids=ids).logits[0]
         return logits
 
-    def _like(self, token: int, n: int) -> np.ndarray[Any, Any]:
-        """Which tokens begin (or end) words if this one does, or which do not if it does not."""
-        names = dict(enumerate(self.tokenizer.convert_ids_to_tokens(list(range(n)))))
-        ids = [i for i in names if i not in self.tokenizer.all_special_ids]
-        boundary = np.array([self._is_boundary(str(names[i])) for i in range(n)])
+    def _same_class(self, token: int, n: int) -> np.ndarray[Any, Any]:
+        """Return which tokens are, like this token, a word boundary or not."""
+        token_by_id = dict(enumerate(self.tokenizer.convert_ids_to_tokens(list(range(n)))))
+        ids = [i for i in token_by_id if i not in self.tokenizer.all_special_ids]
+        boundary = np.array([self._is_boundary(str(token_by_id[i])) for i in range(n)])
         allowed = np.isin(np.arange(n), ids)
         result: np.ndarray[Any, Any] = allowed & (boundary == boundary[token])
         return result
@@ -68,30 +68,30 @@ class Literal:
         return token.startswith(("Ġ", "▁"))
 
     def chain(self) -> float:
-        """The mean over all orders of the words, and of the tokens of each word."""
-        return float(np.mean(self._of_orders(np.mean)))
+        """Return the mean over all orders of the words and of the tokens of each word."""
+        return float(np.mean(self._score_orders(np.mean)))
 
     def mixture(self) -> float:
-        """The log of the mean probability over the same orders."""
-        return float(_log_mean(self._of_orders(_log_mean)))
+        """Return the log of the mean probability over the same orders."""
+        return float(_log_mean(self._score_orders(_log_mean)))
 
-    def _of_orders(self, mean: Callable[[list[float]], float]) -> list[float]:
-        """Log-probability of every order of the words; words are averaged over their tokens."""
+    def _score_orders(self, mean: Callable[[list[float]], float]) -> list[float]:
+        """Return the log-probability of every order of words, averaged over orders of tokens."""
         totals = []
         for order in permutations(range(len(self.words))):
             later = set(order)
             total = 0.0
             for word in order:
                 later.remove(word)
-                outside = {place for w in later for place in self.words[w]}
-                total += self._word(self.words[word], outside, mean)
+                outside = {position for w in later for position in self.words[w]}
+                total += self._score_word(self.words[word], outside, mean)
             totals.append(total)
         return totals
 
-    def _word(
-        self, places: list[int], outside: set[int], mean: Callable[[list[float]], float]
+    def _score_word(
+        self, positions: list[int], outside: set[int], mean: Callable[[list[float]], float]
     ) -> float:
-        orders = permutations(places)
+        orders = permutations(positions)
         totals = [
             sum(self.log_p(t, frozenset(outside | set(order[i:]))) for i, t in enumerate(order))
             for order in orders
@@ -99,7 +99,7 @@ class Literal:
         return float(mean(totals))
 
     def pll(self, rule: str) -> float:
-        """Kauf & Ivanova (2023), equations 1 to 4."""
+        """Return the score of Kauf & Ivanova (2023), equations 1 to 4."""
         total = 0.0
         for word in [*self.words, self.end]:
             for i, token in enumerate(word):

@@ -1,4 +1,4 @@
-"""The mixture over orders: a distribution over sentences, exact or honestly sampled."""
+"""The mixture over orders is a distribution over sentences, exact or sampled without bias."""
 
 from itertools import permutations, product
 from typing import Any
@@ -23,48 +23,53 @@ from contstim.words.sentence import Sentence
 from tests.examples import examples
 from tests.models.masked.conftest import Masked
 from tests.models.masked.literal import Literal
-from tests.models.masked.test_rules import PATTERNS, answers
+from tests.models.masked.test_rules import PATTERNS, make_up_answers
 from tests.models.tiny import Load, small_bert
 
 SENTENCE = Sentence.parse("The old teacher reads")
 
 
-def questions(plan: Plan) -> list[tuple[frozenset[int], int]]:
-    """The hidden tokens and the token in question of each question."""
+def list_questions(plan: Plan) -> list[tuple[frozenset[int], int]]:
+    """Return the hidden tokens and the scored token of each question."""
     hidden = [frozenset(np.flatnonzero(row).tolist()) for row in plan.hidden]
     return [(hidden[r], t) for r, t in zip(plan.row.tolist(), plan.token.tolist(), strict=True)]
 
 
-def of_questions(
+def values_by_question(
     plan: Plan, values: np.ndarray[Any, Any]
 ) -> dict[tuple[frozenset[int], int], float]:
-    return dict(zip(questions(plan), values.tolist(), strict=True))
+    return dict(zip(list_questions(plan), values.tolist(), strict=True))
 
 
-def of_all_orders(pattern: Pattern, plan: Plan, values: np.ndarray[Any, Any]) -> list[float]:
-    """Log-probability of each order of the words with each order of the tokens in every word."""
-    answer = of_questions(plan, values)
+def score_all_orders(pattern: Pattern, plan: Plan, values: np.ndarray[Any, Any]) -> list[float]:
+    """Return the log-probability of each order of words and of the tokens in every word."""
+    value_of = values_by_question(plan, values)
     words = [
-        [place for place, word in enumerate(pattern) if word == number]
+        [position for position, word in enumerate(pattern) if word == number]
         for number in range(max(pattern) + 1)
     ]
     totals = []
     for order in permutations(words):
         for tokens in product(*map(permutations, order)):
-            walk = [token for word in tokens for token in word]
-            totals.append(sum(answer[frozenset(walk[i:]), walk[i]] for i in range(len(walk))))
+            token_order = [token for word in tokens for token in word]
+            totals.append(
+                sum(
+                    value_of[frozenset(token_order[i:]), token_order[i]]
+                    for i in range(len(token_order))
+                )
+            )
     return totals
 
 
 @settings(max_examples=examples(12))
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=5), st.integers(0, 999))
-def test_the_score_is_the_log_of_the_mean_over_all_orders(sizes: list[int], seed: int) -> None:
-    """Witness: every order by itself, to 1e-10."""
+def test_score_is_the_log_mean_probability_over_all_orders(sizes: list[int], seed: int) -> None:
+    """Witness: every order separately, to 1e-10."""
     sizes = sizes if sum(sizes) < 8 else sizes[:2]
     pattern = (SPECIAL, *np.repeat(np.arange(len(sizes)), sizes).tolist(), END_MARK, SPECIAL)
     plan = as_mixture(chain_plan(pattern))
-    values = -np.abs(answers(plan, seed))
-    totals = of_all_orders(pattern, plan, values)
+    values = -np.abs(make_up_answers(plan, seed))
+    totals = score_all_orders(pattern, plan, values)
     assert plan.score(values) == pytest.approx(logsumexp(totals) - np.log(len(totals)), abs=1e-10)
     assert plan.weight @ values == pytest.approx(np.mean(totals), abs=1e-10)
     assert plan.score(values) >= chain_plan(pattern).score(values) - 1e-10
@@ -75,8 +80,8 @@ def test_the_score_is_the_log_of_the_mean_over_all_orders(sizes: list[int], seed
 @pytest.mark.parametrize(
     "kind", ["bert", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("roberta", "xlm"))]
 )
-def test_networks_are_mixed_over_orders_of_words_and_tokens(load: Load, kind: str) -> None:
-    """Witness: plain forward passes, one for each set of hidden places."""
+def test_network_scores_are_mixtures_over_orders(load: Load, kind: str) -> None:
+    """Witness: plain forward passes, one for each set of hidden positions."""
     checkpoint = load(kind)
     model = MaskedModel(checkpoint, rule="chain-mixture", pass_budget=10**6)
     sentences = [Sentence.parse(text) for text in ("She sleeps", "The dog is?")]
@@ -92,8 +97,8 @@ def test_networks_are_mixed_over_orders_of_words_and_tokens(load: Load, kind: st
     assert (ours > chain).all()
 
 
-def test_all_sentences_of_a_pattern_add_up_to_one() -> None:
-    """Witness: enumeration. Those of the chain, a geometric mean, add up to less."""
+def test_probabilities_of_a_pattern_sum_to_one() -> None:
+    """Witness: enumeration; the chain, a geometric mean, has a smaller sum."""
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "##d", "##e"]
     tokenizer: Any = transformers.BertTokenizer(vocab={piece: i for i, piece in enumerate(pieces)})
     torch.manual_seed(3)
@@ -112,19 +117,19 @@ def test_all_sentences_of_a_pattern_add_up_to_one() -> None:
     assert sums["chain"] < 0.95
 
 
-def test_where_answers_fit_together_it_is_the_chain_and_so_are_its_parts() -> None:
+def test_mixture_equals_chain_for_consistent_answers() -> None:
     """Witness: the joint distribution of three words, whose conditionals are the answers."""
     joint = np.random.default_rng(0).dirichlet(np.ones(4**3)).reshape(4, 4, 4)
     sentence, plan = (2, 0, 3), chain_plan((0, 1, 2))
 
-    def marginal(shown: np.ndarray[Any, Any]) -> float:
-        index = tuple(sentence[i] if shown[i] else slice(None) for i in range(3))
+    def marginal(visible: np.ndarray[Any, Any]) -> float:
+        index = tuple(sentence[i] if visible[i] else slice(None) for i in range(3))
         return float(np.log(np.sum(joint[index])))
 
     values = []
     for row, token in zip(plan.row, plan.token, strict=True):
-        shown = ~plan.hidden[row]
-        values.append(marginal(shown | (np.arange(3) == token)) - marginal(shown))
+        visible = ~plan.hidden[row]
+        values.append(marginal(visible | (np.arange(3) == token)) - marginal(visible))
     log_probs = np.array(values)
     assert as_mixture(plan).score(log_probs) == pytest.approx(
         float(np.log(joint[sentence])), abs=1e-12
@@ -136,30 +141,30 @@ def test_where_answers_fit_together_it_is_the_chain_and_so_are_its_parts() -> No
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_samples_are_unbiased_before_the_log_and_their_errors_honest(name: str) -> None:
-    """Witness: all orders. The log is too low on average, by about half the squared error."""
+def test_mixture_samples_and_standard_errors_are_unbiased(name: str) -> None:
+    """Witness: all orders. The log has a negative bias of about half the squared error."""
     pattern = PATTERNS[name]
     exact = as_mixture(chain_plan(pattern))
-    truth = exact.score(answers(exact) / 2)
-    answer = of_questions(exact, answers(exact) / 2)
+    true_score = exact.score(make_up_answers(exact) / 2)
+    value_of = values_by_question(exact, make_up_answers(exact) / 2)
     scores, errors = [], []
     for seed in range(40):
         plan = as_mixture(orders_plan(pattern, seed, 40))
-        values = np.array([answer[question] for question in questions(plan)])
+        values = np.array([value_of[question] for question in list_questions(plan)])
         scores.append(plan.score(values))
         errors.append(plan.standard_error(values))
         assert plan.score(values) >= plan.weight @ values
-    ratio = np.exp(np.array(scores) - truth)
+    ratio = np.exp(np.array(scores) - true_score)
     assert abs(ratio.mean() - 1) < 4 * ratio.std() / np.sqrt(len(ratio))
-    scatter = np.std(scores)
-    assert 0.6 * scatter < np.sqrt(np.mean(np.square(errors))) < 1.6 * scatter
-    bias = np.mean(scores) - truth
-    assert bias == pytest.approx(-(scatter**2) / 2, abs=4 * scatter / np.sqrt(len(scores)))
+    sd = np.std(scores)
+    assert 0.6 * sd < np.sqrt(np.mean(np.square(errors))) < 1.6 * sd
+    bias = np.mean(scores) - true_score
+    assert bias == pytest.approx(-(sd**2) / 2, abs=4 * sd / np.sqrt(len(scores)))
 
 
 @pytest.mark.parametrize("rule", ["chain", "chain-mixture"])
 @pytest.mark.parametrize("n_words", [12, 20, 40, 200])
-def test_the_budget_is_kept(rule: str, n_words: int) -> None:
+def test_pass_budget_is_not_exceeded(rule: str, n_words: int) -> None:
     pattern = (SPECIAL, *np.repeat(np.arange(n_words), 1 + np.arange(n_words) % 3 // 2), SPECIAL)
     plan = RULES[rule].plan(tuple(int(w) for w in pattern), 0, 2048)
     assert 1800 < len(plan.hidden) <= 2048
@@ -169,18 +174,18 @@ def test_the_budget_is_kept(rule: str, n_words: int) -> None:
 
 
 @pytest.mark.parametrize("budget", [60, 2048])
-def test_bounds_and_estimates_are_near_the_scores_of_words(masked: Masked, budget: int) -> None:
-    """Witness: the sentences scored afresh, all orders and samples of them."""
-    model = masked("bert", rule="chain-mixture", pass_budget=budget)
+def test_bounds_hold_and_estimates_are_near_the_scores(make_masked: Masked, budget: int) -> None:
+    """Witness: scores of the rewritten sentences, with all orders and with samples of orders."""
+    model = make_masked("bert", rule="chain-mixture", pass_budget=budget)
     words = ("dog", "house", "the", "river", "zyzzyva", "well-known", "books", "girl")
-    fresh = model.log_probs([SENTENCE.replace(1, word) for word in words])
-    cheap = model.replacements(SENTENCE, 1, words)
-    assert (cheap.upper_bound >= fresh - 1e-4).all()
+    expected = model.log_probs([SENTENCE.replace(1, word) for word in words])
+    replacements = model.replacements(SENTENCE, 1, words)
+    assert (replacements.upper_bound >= expected - 1e-4).all()
     if budget == 2048:
-        assert spearmanr(cheap.estimate, fresh).statistic > 0.7
-        chain = masked("bert").replacements(SENTENCE, 1, words)
-        np.testing.assert_allclose(cheap.estimate, chain.estimate, rtol=0, atol=1e-4)
+        assert spearmanr(replacements.estimate, expected).statistic > 0.7
+        chain = make_masked("bert").replacements(SENTENCE, 1, words)
+        np.testing.assert_allclose(replacements.estimate, chain.estimate, rtol=0, atol=1e-4)
 
 
-def test_other_rules_have_no_mixture_to_bound(masked: Masked) -> None:
-    assert masked("bert").lower_bounds([SENTENCE]) is None
+def test_other_rules_have_no_lower_bounds(make_masked: Masked) -> None:
+    assert make_masked("bert").lower_bounds([SENTENCE]) is None

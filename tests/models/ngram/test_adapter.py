@@ -1,4 +1,4 @@
-"""N-gram models under the contract, against kenlm and against queries of all candidates."""
+"""N-gram models under the contract, against kenlm and against separate queries."""
 
 import sys
 from itertools import product
@@ -31,7 +31,7 @@ class TestContract(LanguageModelContract):
         assert len(set(model.scores(SENTENCES[:4]).tolist())) == 4
 
 
-class TestContractOfABinaryFile(LanguageModelContract):
+class TestContractOfBinaryFile(LanguageModelContract):
     @pytest.fixture(scope="class")
     @classmethod
     def model(cls) -> LanguageModel:
@@ -44,82 +44,86 @@ class TestContractOfABinaryFile(LanguageModelContract):
 
 @settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), order=st.integers(1, 4))
-def test_every_word_at_a_position_equals_kenlm_one_by_one(
+def test_replacements_equal_kenlm_bit_for_bit(
     trained: Path, english: list[Sentence], data: st.DataObject, order: int
 ) -> None:
-    """Witness: KenLM's own scores of the rewritten sentences, equal bit for bit."""
+    """Witness: KenLM's own scores of the rewritten sentences."""
     model = NgramModel(trained / f"{order}gram.arpa")
     sentence = data.draw(st.sampled_from(english))
     position = data.draw(st.integers(0, len(sentence) - 1))
     assert model.tables is not None
     words = (*model.tables.words[3:200], "zyzzyva", *sentence.words)
-    fresh = model.log_probs([sentence.replace(position, word) for word in words])
-    assert (model.replacement_log_probs(sentence, position, words) == fresh).all()
+    expected = model.log_probs([sentence.replace(position, word) for word in words])
+    assert (model.replacement_log_probs(sentence, position, words) == expected).all()
 
 
 @pytest.mark.parametrize("order", [1, 3])
-def test_entropies_are_those_of_all_next_words(trained: Path, order: int) -> None:
-    """Witness: the probability of each word, of an unknown word and of the end, one by one."""
+def test_entropies_include_all_next_words(trained: Path, order: int) -> None:
+    """Witness: probabilities of each word, of an unknown word and of the end, one by one."""
     model = NgramModel(trained / f"{order}gram.arpa")
     assert model.tables is not None
-    everything = (*model.tables.words[3:], "zyzzyva")
+    all_words = (*model.tables.words[3:], "zyzzyva")
     (terms,) = model.token_log_probs([sentence := Sentence.parse("The old zyzzyva sleeps")])
     for i in range(1, len(terms)):
-        before = sentence.words[:i]
-        following = [Continuation(Sentence((*before, word)), i) for word in everything]
-        end = model.token_log_probs([Sentence(before)])[0][-1].log_prob
+        prefix = sentence.words[:i]
+        following = [Continuation(Sentence((*prefix, word)), i) for word in all_words]
+        end = model.token_log_probs([Sentence(prefix)])[0][-1].log_prob
         log_probs = np.append(model.continuation_log_probs(following), end)
         assert np.exp(log_probs).sum() == pytest.approx(1, abs=1e-5)
         assert terms[i].entropy == pytest.approx(-np.exp(log_probs) @ log_probs, abs=1e-4)
 
 
-def test_the_fingerprint_follows_the_files_content(trained: Path, tmp_path: Path) -> None:
+def test_fingerprint_depends_on_the_content_of_the_file(trained: Path, tmp_path: Path) -> None:
     copy = tmp_path / "renamed.arpa"
     copy.write_bytes((trained / "2gram.arpa").read_bytes())
-    ours = NgramModel(trained / "2gram.arpa").convention.fingerprint
-    assert NgramModel(copy).convention.fingerprint == ours
-    assert NgramModel(trained / "3gram.arpa").convention.fingerprint != ours
+    fingerprint = NgramModel(trained / "2gram.arpa").convention.fingerprint
+    assert NgramModel(copy).convention.fingerprint == fingerprint
+    assert NgramModel(trained / "3gram.arpa").convention.fingerprint != fingerprint
 
 
-def test_words_of_counts(bigram: NgramModel, english: list[Sentence], tmp_path: Path) -> None:
+def test_vocabulary_is_selected_by_counts(
+    bigram: NgramModel, english: list[Sentence], tmp_path: Path
+) -> None:
     """Witness: words counted one by one."""
     words = bigram.vocabulary(20)
     starts = [s.words[0] for s in english]
     assert all(starts.count(word) >= 20 for word in words.initial)
     assert set(words.initial) == {w for w in set(starts) if starts.count(w) >= 20}
-    alone = tmp_path / "alone.arpa"
-    alone.write_bytes(bigram.path.read_bytes())
+    without_counts = tmp_path / "alone.arpa"
+    without_counts.write_bytes(bigram.path.read_bytes())
     with pytest.raises(ModelError, match="Use a vocabulary"):
-        NgramModel(alone).vocabulary(20)
+        NgramModel(without_counts).vocabulary(20)
 
 
-def test_a_text_of_a_thousand_words_has_its_scores(trained: Path) -> None:
+def test_long_sentences_have_correct_replacement_scores(trained: Path) -> None:
     """Witness: the model's score of the whole sentence."""
     model = NgramModel(trained / "3gram.arpa")
     long = Sentence(("the", "dog", "sleeps") * 400, ".")
     for position in (0, 600, 1199):
         scores = model.replacement_log_probs(long, position, ("the", "cat"))
-        fresh = model.log_probs([long.replace(position, word) for word in ("the", "cat")])
-        assert (scores == fresh).all()
+        expected = model.log_probs([long.replace(position, word) for word in ("the", "cat")])
+        assert (scores == expected).all()
 
 
-def test_parallel_searches_read_once(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[Path | str] = []
+def test_parallel_searches_read_the_file_once(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths_read: list[Path | str] = []
 
-    def note(content: bytes, path: Path | str) -> NgramTables:
-        read.append(path)
+    def record_path(content: bytes, path: Path | str) -> NgramTables:
+        paths_read.append(path)
         return parse_arpa(content, path)
 
-    monkeypatch.setattr(adapter, "parse_arpa", note)
+    monkeypatch.setattr(adapter, "parse_arpa", record_path)
     model = NgramModel(trained / "2gram.arpa")
     for _ in range(3):
         model.for_another_search().replacement_log_probs(SENTENCES[0], 0, ("The", "A"))
-    assert len(read) == 1
+    assert len(paths_read) == 1
 
 
 @pytest.mark.parametrize("kind", ["tiny.trie.binary", "tiny.probing.binary"])
-def test_words_are_cheap_to_score_from_tables_only(kind: str) -> None:
-    """KenLM's binary files are asked word by word."""
+def test_only_arpa_files_have_cheap_replacements(kind: str) -> None:
+    """KenLM's binary files are queried word by word."""
     pytest.importorskip("kenlm")
     assert NgramModel(HERE / "tiny.arpa").cheap_replacements
     assert not NgramModel(HERE / kind).cheap_replacements
@@ -131,18 +135,18 @@ WORDS = ("The", "the", "old", "dog", "man", "of", "saw", "house", "zyzzyva", "<s
 RANDOM = st.lists(st.sampled_from(WORDS), min_size=1, max_size=14).map(tuple).map(Sentence)
 
 
-def pruned(path: Path, folder: Path, share: float, seed: int) -> Path:
-    """The ARPA file without a share of its n-grams of which no longer n-gram is made."""
+def write_pruned(path: Path, folder: Path, share: float, seed: int) -> Path:
+    """Write the ARPA file without a share of the n-grams that no longer n-gram extends."""
     rng = np.random.default_rng(seed)
     sections = path.read_text().split("\n\n")
-    kept: set[tuple[str, ...]] = set()
+    needed: set[tuple[str, ...]] = set()
     for number in reversed(range(2, len(sections) - 1)):
         lines = []
         for line in sections[number].splitlines()[1:]:
             words = tuple(line.split("\t")[1].split(" "))
-            if words in kept or rng.random() > share:
+            if words in needed or rng.random() > share:
                 lines.append(line)
-                kept |= {words[:-1], words[1:]}
+                needed |= {words[:-1], words[1:]}
         sections[number] = "\n".join([f"\\{number}-grams:", *lines])
         sections[0] = "\n".join(
             f"ngram {number}={len(lines)}" if line.startswith(f"ngram {number}=") else line
@@ -155,33 +159,34 @@ def pruned(path: Path, folder: Path, share: float, seed: int) -> Path:
 
 @pytest.fixture(scope="module")
 def queries(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Queries:
-    """From tables and by KenLM: whole models of orders 1 to 4, and some with n-grams taken out."""
+    """Queries from tables and by KenLM: full models of orders 1 to 4, and pruned models."""
     pytest.importorskip("kenlm")
     folder = tmp_path_factory.mktemp("pruned")
     paths = [trained / f"{order}gram.arpa" for order in range(1, 5)]
     paths += [
-        pruned(trained / f"{order}gram.arpa", folder, share, seed)
+        write_pruned(trained / f"{order}gram.arpa", folder, share, seed)
         for seed, (order, share) in enumerate(product((2, 3, 4), (0.5, 0.95)))
     ]
     return [(parse_arpa(path.read_bytes(), path), KenlmQuery(path)) for path in paths]
 
 
 @given(st.integers(0, 9), st.lists(RANDOM, max_size=12), st.data())
-def test_every_probability_is_kenlms_bit_for_bit(
+def test_probabilities_equal_kenlm_bit_for_bit(
     queries: Queries, number: int, sentences: list[Sentence], data: st.DataObject
 ) -> None:
-    """Witness: the kenlm package, on whole models and on models without many of their n-grams."""
+    """Witness: the kenlm package, on full and on pruned models."""
     ours, theirs = queries[number]
     for sentence in sentences:
         assert ours.log10_probs(sentence) == theirs.log10_probs(sentence)
     starts = [data.draw(st.integers(0, len(sentence))) for sentence in sentences]
-    for of, end in ((None, True), (None, False), (starts, False)):
+    for first_words, end in ((None, True), (None, False), (starts, False)):
         np.testing.assert_array_equal(
-            ours.totals(sentences, of, end=end), theirs.totals(sentences, of, end=end)
+            ours.totals(sentences, first_words, end=end),
+            theirs.totals(sentences, first_words, end=end),
         )
 
 
-def test_both_ways_hold_the_same_words(queries: Queries) -> None:
+def test_tables_and_kenlm_contain_the_same_words(queries: Queries) -> None:
     """Witness: the kenlm package."""
     for ours, theirs in queries:
         assert [ours.holds(word) for word in WORDS[:-3]] == [theirs.holds(w) for w in WORDS[:-3]]
@@ -204,39 +209,41 @@ ngram 2={bigrams}
 """
 
 
-def test_weights_count_where_an_order_is_empty(tmp_path: Path) -> None:
-    """Witnesses: KenLM's numbers for this file, added up by hand; every replacement one by one."""
+def test_back_off_weights_apply_if_an_order_is_empty(tmp_path: Path) -> None:
+    """Witnesses: KenLM's numbers for this file, added by hand; each replacement separately."""
     path = tmp_path / "empty.arpa"
     path.write_text(WEIGHTED.format(bigrams=0, lines=""))
     sentence = Sentence(("a", "a", "b"))
     assert parse_arpa(path.read_bytes(), path).log10_probs(sentence) == [-1.0, -0.75, -1.0, -1.125]
     model = NgramModel(path)
-    fresh = model.log_probs([sentence.replace(1, word) for word in ("a", "b", "c")])
-    np.testing.assert_array_equal(model.replacement_log_probs(sentence, 1, ("a", "b", "c")), fresh)
+    expected = model.log_probs([sentence.replace(1, word) for word in ("a", "b", "c")])
+    np.testing.assert_array_equal(
+        model.replacement_log_probs(sentence, 1, ("a", "b", "c")), expected
+    )
     assert model.order == 1
 
 
-def test_weights_of_the_longest_n_grams_are_refused(tmp_path: Path) -> None:
+def test_back_off_weights_of_longest_ngrams_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "odd.arpa"
     path.write_text(WEIGHTED.format(bigrams=1, lines="-0.3\t<s> a\t-0.7\n"))
     with pytest.raises(ModelError, match=r"line 13: the longest n-grams cannot have"):
         parse_arpa(path.read_bytes(), path)
 
 
-def test_sentences_in_many_parts_are_scored_like_each_alone(
+def test_batches_of_sentences_do_not_change_scores(
     trained: Path, english: list[Sentence], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Property: which sentences are looked up together changes nothing, and order is kept."""
+    """Property: batches of sentences change neither scores nor their order."""
     query = parse_arpa((trained / "3gram.arpa").read_bytes(), "3gram.arpa")
     sentences = english[:300]
-    together = query.totals(sentences, end=True)
-    alone = [query.totals([sentence], end=True)[0] for sentence in sentences]
+    one_batch = query.totals(sentences, end=True)
+    expected = [query.totals([sentence], end=True)[0] for sentence in sentences]
     monkeypatch.setattr("contstim.models.ngram.tables._MAX_BATCH_WORDS", 64)
-    np.testing.assert_array_equal(query.totals(sentences, end=True), alone)
-    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_array_equal(query.totals(sentences, end=True), expected)
+    np.testing.assert_array_equal(one_batch, expected)
 
 
-def test_a_binary_file_without_kenlm_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_binary_file_without_kenlm_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kenlm", None)
     with pytest.raises(
         ModelError, match=r"pip install 'contstim\[kenlm\]'.*use the original ARPA file"

@@ -1,6 +1,6 @@
-"""Reading ARPA files; damaged n-gram files are a model error or have the same scores.
+"""Reading of ARPA files; damaged files raise a model error or have the same scores.
 
-`tiny.probing.binary` and `tiny.trie.binary` are what KenLM's `build_binary` makes of `tiny.arpa`.
+KenLM's `build_binary` made `tiny.probing.binary` and `tiny.trie.binary` from `tiny.arpa`.
 """
 
 import gzip
@@ -40,10 +40,10 @@ ngram 2=3
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
-def test_reads_back_what_it_wrote_bit_for_bit(trained: Path, tmp_path: Path, order: int) -> None:
-    first = parse_arpa((trained / f"{order}gram.arpa").read_bytes(), "")
-    assert first.order == order
-    write_arpa(first, tmp_path / "again.arpa")
+def test_written_files_are_read_back_bit_for_bit(trained: Path, tmp_path: Path, order: int) -> None:
+    tables = parse_arpa((trained / f"{order}gram.arpa").read_bytes(), "")
+    assert tables.order == order
+    write_arpa(tables, tmp_path / "again.arpa")
     assert (tmp_path / "again.arpa").read_bytes() == (trained / f"{order}gram.arpa").read_bytes()
 
 
@@ -82,18 +82,18 @@ ngram 3=2
         (PRUNED, ["c a b c", "a b a b", "b c a b", "x c a x"], ("a", "b", "c", "x")),
     ],
 )
-def test_words_in_place_where_weights_contexts_or_unk_are_left_out(
+def test_replacements_work_without_weights_contexts_or_unk(
     tmp_path: Path, content: str, texts: list[str], words: tuple[str, ...]
 ) -> None:
-    """Witness: each sentence by itself; one has `c a b` but neither `a b` nor <unk> as such."""
+    """Witness: each sentence separately; one file has `c a b`, but neither `a b` nor <unk>."""
     path = tmp_path / "foreign.arpa"
     path.write_text(content, encoding="utf-8")
     model = NgramModel(path)
     for sentence in map(Sentence.parse, texts):
         for position in range(len(sentence)):
             ours = model.replacement_log_probs(sentence, position, words)
-            alone = model.log_probs([sentence.replace(position, word) for word in words])
-            np.testing.assert_array_equal(ours, alone)
+            expected = model.log_probs([sentence.replace(position, word) for word in words])
+            np.testing.assert_array_equal(ours, expected)
 
 
 DIALECTS = Path(__file__).parent / "dialects"
@@ -105,8 +105,8 @@ EXPECTED = (-2.5328, -8.9801, -7.2531, -236.4755, -7.0229)  # nats
 
 
 @pytest.mark.parametrize("path", sorted(DIALECTS.glob("*.arpa")), ids=lambda path: path.stem)
-def test_dialects_of_other_programs_are_read_or_refused_with_a_line(path: Path) -> None:
-    """Witness: kenlm, on the same numbers in the form that it reads."""
+def test_dialects_are_read_or_refused_with_a_line_number(path: Path) -> None:
+    """Witness: kenlm, on the same numbers in its own dialect."""
     refused = {"12": 7, "15": 27, "17": 6, "19": 16, "28": 30}.get(path.name[:2])
     if refused:
         with pytest.raises(ModelError, match=rf"{path.name}, line {refused}: "):
@@ -159,7 +159,7 @@ BASE = (DIALECTS / "00-base.arpa").read_bytes()
     ],
 )
 def test_files_are_read_in_any_layout(old: bytes, new: bytes, tmp_path: Path) -> None:
-    """Witness: kenlm on the file before the change, which leaves its numbers as they are."""
+    """Witness: kenlm on the file before the change, which keeps its numbers."""
     text = BASE.replace(old, new)
     assert text != BASE
     size = 7 + any(line in text for line in (b"cat\xe9", b"-9\tthe", b"<UNK>", b"-5\t\\end"))
@@ -169,7 +169,7 @@ def test_files_are_read_in_any_layout(old: bytes, new: bytes, tmp_path: Path) ->
     np.testing.assert_allclose(NgramModel(path).log_probs(DIALECT_SENTENCES), EXPECTED, atol=1e-4)
 
 
-def test_words_that_are_not_utf_8_are_words_of_no_sentence(tmp_path: Path) -> None:
+def test_non_utf_8_words_match_no_sentence(tmp_path: Path) -> None:
     """Witness: KenLM, which compares bytes, and the same word in UTF-8."""
     kenlm = pytest.importorskip("kenlm")
     path = tmp_path / "latin.arpa"
@@ -212,7 +212,9 @@ def test_words_that_are_not_utf_8_are_words_of_no_sentence(tmp_path: Path) -> No
     ],
 )
 @pytest.mark.parametrize("separator", ["\t", " "])
-def test_bad_files_refused(tmp_path: Path, change: object, message: str, separator: str) -> None:
+def test_invalid_files_are_refused(
+    tmp_path: Path, change: object, message: str, separator: str
+) -> None:
     path = tmp_path / "damaged.arpa"
     assert callable(change)
     path.write_text(change(FOREIGN).replace("\t", separator), encoding="utf-8")
@@ -247,7 +249,7 @@ ngram 2=3
 SENTENCES = [Sentence.parse(text) for text in ("The dog sees cats", "A zyzzyva sleeps", "cat")]
 
 
-def copied(kind: str, folder: Path) -> Path:
+def copy_model(kind: str, folder: Path) -> Path:
     path = folder / kind
     if kind.endswith(".gz"):
         path.write_bytes(gzip.compress(ARPA))
@@ -257,11 +259,11 @@ def copied(kind: str, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", [*ARPA_KINDS, *BINARY_KINDS])
-def test_every_format_gives_the_same_scores(kind: str, tmp_path: Path) -> None:
-    """Witness: the ARPA file and what KenLM's own program made of it."""
+def test_all_formats_give_the_same_scores(kind: str, tmp_path: Path) -> None:
+    """Witness: the ARPA file from which KenLM's own program made the others."""
     if kind in BINARY_KINDS:
         pytest.importorskip("kenlm")
-    model = NgramModel(copied(kind, tmp_path))
+    model = NgramModel(copy_model(kind, tmp_path))
     expected = NgramModel(HERE / "tiny.arpa").log_probs(SENTENCES)
     np.testing.assert_allclose(model.log_probs(SENTENCES), expected, rtol=1e-6)
 
@@ -269,20 +271,20 @@ def test_every_format_gives_the_same_scores(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("kind", ARPA_KINDS)
 def test_damage_is_refused_or_harmless(kind: str, damage: str, tmp_path: Path) -> None:
-    path = copied(kind, tmp_path)
+    path = copy_model(kind, tmp_path)
     check_refused_or_same(path, damage, lambda: NgramModel(path).log_probs(SENTENCES))
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_counts_are_refused(damage: str, tmp_path: Path) -> None:
-    path = copied("tiny.arpa", tmp_path)
+    path = copy_model("tiny.arpa", tmp_path)
     counts = tmp_path / "tiny.arpa.counts.csv"
     counts.write_text('"word","initial","inner"\n"the",1,5\n"dog",0,4\n')
     check_refused_or_same(counts, damage, lambda: NgramModel(path).vocabulary(1))
 
 
 @pytest.mark.parametrize("value", [b"nan", b"inf", b"5.0", b"", b"x", b"\xff\xfe\x00"])
-def test_log_probabilities_that_are_none_are_refused(value: bytes, tmp_path: Path) -> None:
+def test_invalid_log_probabilities_are_refused(value: bytes, tmp_path: Path) -> None:
     lines = ARPA.split(b"\n")
     for number, line in enumerate(lines):
         if line.startswith(b"-") and b"<s>" not in line:
@@ -295,28 +297,28 @@ def test_log_probabilities_that_are_none_are_refused(value: bytes, tmp_path: Pat
 
 @pytest.mark.parametrize("kind", BINARY_KINDS)
 @pytest.mark.parametrize(
-    ("place", "value"),
+    ("offset", "value"),
     [
-        (88, b"\x00"),  # the order; KenLM ends the process: signal 11
+        (88, b"\x00"),  # order of the model; KenLM would end the process: signal 11
         (88, b"\xff"),
-        (92, struct.pack("<f", float("nan"))),  # how full its tables are; signal 8
+        (92, struct.pack("<f", float("nan"))),  # load factor of the tables; signal 8
         (92, struct.pack("<f", 0.0)),
-        (108, struct.pack("<Q", 0)),  # how many words; KenLM does not come to an end
+        (108, struct.pack("<Q", 0)),  # number of words; KenLM would not terminate
         (108, struct.pack("<Q", 2**62)),
         (116, struct.pack("<Q", 2**63)),
     ],
 )
-def test_binary_headers_are_checked(kind: str, place: int, value: bytes, tmp_path: Path) -> None:
+def test_binary_headers_are_checked(kind: str, offset: int, value: bytes, tmp_path: Path) -> None:
     pytest.importorskip("kenlm")
-    path = copied(kind, tmp_path)
+    path = copy_model(kind, tmp_path)
     content = path.read_bytes()
-    path.write_bytes(content[:place] + value + content[place + len(value) :])
+    path.write_bytes(content[:offset] + value + content[offset + len(value) :])
     with pytest.raises(ModelError, match=kind):
         NgramModel(path)
 
 
-def test_the_first_of_n_grams_that_a_file_holds_twice_counts(tmp_path: Path) -> None:
-    """Witness: the kenlm package, whose last <unk> counts instead."""
+def test_first_of_repeated_ngrams_counts(tmp_path: Path) -> None:
+    """Witness: the kenlm package, which uses the last <unk> instead."""
     kenlm = pytest.importorskip("kenlm")
     path = tmp_path / "twice.arpa"
     path.write_bytes(TWICE)
@@ -326,7 +328,7 @@ def test_the_first_of_n_grams_that_a_file_holds_twice_counts(tmp_path: Path) -> 
         assert ours == pytest.approx([model.score(text)], abs=1e-6)
 
 
-def test_a_damaged_size_of_hash_tables_is_refused(tmp_path: Path) -> None:
+def test_invalid_size_of_hash_tables_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("kenlm")
     content = (HERE / "tiny.probing.binary").read_bytes()
     path = tmp_path / "odd.binary"

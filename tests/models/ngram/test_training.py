@@ -17,10 +17,10 @@ from tests.examples import examples
 Gram = tuple[str, ...]
 
 
-def literal(
+def estimate_literally(
     sentences: Sequence[Sentence], order: int, discounts: Sequence[Sequence[float]]
 ) -> dict[Gram, float]:
-    """Interpolated modified Kneser-Ney word by word, as Chen & Goodman (1998) define it."""
+    """Estimate interpolated modified Kneser-Ney word by word, as in Chen & Goodman (1998)."""
     padded = [("<s>", *s.words, "</s>") for s in sentences]
     words = {w for s in padded for w in s} | {"<unk>"}
     raw = [
@@ -28,30 +28,30 @@ def literal(
         for n in range(1, order + 1)
     ]
 
-    def adjusted(gram: Gram) -> int:
+    def adjusted_count(gram: Gram) -> int:
         if gram == ("<s>",):
             return 0
         if len(gram) == order or gram[0] == "<s>":
             return raw[len(gram) - 1][gram]
         return len({g[0] for g in raw[len(gram)] if g[1:] == gram})
 
-    def prob(gram: Gram) -> float:
+    def probability(gram: Gram) -> float:
         n, context = len(gram), gram[:-1]
-        siblings = [adjusted((*context, w)) for w in words]
+        siblings = [adjusted_count((*context, w)) for w in words]
         total = sum(siblings)
-        lower = prob(gram[1:]) if n > 1 else 1 / (len(words) - 1)
+        lower = probability(gram[1:]) if n > 1 else 1 / (len(words) - 1)
         if not total:
             return lower
-        taken = [0.0, *discounts[n - 1]]
-        weight = sum(taken[min(a, 3)] for a in siblings) / total
-        own = adjusted(gram)
-        return (own - taken[min(own, 3)]) / total + weight * lower
+        discount_by_count = [0.0, *discounts[n - 1]]
+        weight = sum(discount_by_count[min(a, 3)] for a in siblings) / total
+        count = adjusted_count(gram)
+        return (count - discount_by_count[min(count, 3)]) / total + weight * lower
 
-    return {g: prob(g) for counter in raw for g in counter if g != ("<s>",)}
+    return {g: probability(g) for counter in raw for g in counter if g != ("<s>",)}
 
 
-def probabilities(tables: NgramTables) -> dict[Gram, float]:
-    found: dict[Gram, float] = {}
+def read_probabilities(tables: NgramTables) -> dict[Gram, float]:
+    probabilities_by_gram: dict[Gram, float] = {}
     grams: list[Gram] = [(w,) for w in tables.words]
     for order, table in enumerate(tables.orders, start=1):
         if order > 1:
@@ -62,8 +62,10 @@ def probabilities(tables: NgramTables) -> dict[Gram, float]:
                     tables.prefix_of(order, rows), tables.word_of(order, rows), strict=True
                 )
             ]
-        found |= dict(zip(grams, (10.0 ** table.log10_prob.astype(float)).tolist(), strict=True))
-    return found
+        probabilities_by_gram |= dict(
+            zip(grams, (10.0 ** table.log10_prob.astype(float)).tolist(), strict=True)
+        )
+    return probabilities_by_gram
 
 
 texts = st.lists(
@@ -77,43 +79,48 @@ texts = st.lists(
 
 @settings(max_examples=examples(40))
 @given(sentences=texts, order=st.integers(1, 4))
-def test_equals_a_transcription_of_kneser_ney(sentences: list[Sentence], order: int) -> None:
+def test_estimates_equal_the_definition_of_kneser_ney(
+    sentences: list[Sentence], order: int
+) -> None:
     """Witness: the definition, one n-gram at a time in plain Python."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscountWarning)
         try:
-            made = estimate(sentences, order)
+            model = estimate(sentences, order)
         except CorpusError:
             assert max(map(len, sentences)) + 2 < order
             return
-    ours = probabilities(made.tables)
-    for gram, expected in literal(sentences, order, made.discounts).items():
+    ours = read_probabilities(model.tables)
+    for gram, expected in estimate_literally(sentences, order, model.discounts).items():
         assert ours[gram] == pytest.approx(expected, rel=1e-5)
 
 
 def test_discounts_follow_the_closed_form() -> None:
     """Witness: exact fractions from counts of counts, computed by hand for a unigram model."""
-    counts = {1: 40, 2: 20, 3: 12, 4: 8}  # how many words occur so often
+    counts = {1: 40, 2: 20, 3: 12, 4: 8}  # number of words by their count
     words = [f"w{k}_{i}" for k, n in counts.items() for i in range(n) for _ in range(k)]
     # </s> occurs once per sentence: fifty sentences keep it out of the counts of one to four.
-    per = -(-len(words) // 50)
-    sentences = [Sentence(tuple(words[i : i + per])) for i in range(0, len(words), per)]
+    sentence_length = -(-len(words) // 50)
+    sentences = [
+        Sentence(tuple(words[i : i + sentence_length]))
+        for i in range(0, len(words), sentence_length)
+    ]
     y = Fraction(40, 40 + 2 * 20)
     expected = (1 - 2 * y * 20 / 40, 2 - 3 * y * 12 / 20, 3 - 4 * y * 8 / 12)
     assert estimate(sentences, 1).discounts[0] == pytest.approx([float(e) for e in expected])
 
 
-def test_a_small_text_gets_fixed_discounts_and_a_warning() -> None:
+def test_small_text_gets_fixed_discounts_and_a_warning() -> None:
     with pytest.warns(DiscountWarning, match="too small to estimate 1-gram discounts"):
-        made = estimate([Sentence.parse("a b c")], 1)
-    assert made.discounts == (FALLBACK_DISCOUNTS,)
+        model = estimate([Sentence.parse("a b c")], 1)
+    assert model.discounts == (FALLBACK_DISCOUNTS,)
 
 
 @pytest.mark.parametrize(
     ("texts", "order", "message"),
     [
         *((["a b c"], order, "from 1 to 6") for order in (0, 7, -1)),
-        # KenLM takes <UNK> for <unk>: a file with both would have a unigram too few
+        # KenLM reads <UNK> as <unk>, so a file with both would lack a unigram
         *(
             ([f"the {words} dog"] * 3, 2, "reserved")
             for words in ("<s>", "</s>", "<unk>", "<UNK>", "</S>", "<s> old </s>")
@@ -127,9 +134,9 @@ def test_unusable_texts_and_orders_are_refused(texts: list[str], order: int, mes
         estimate([*map(Sentence.parse, texts)], order)
 
 
-def test_end_marks_are_no_words_and_case_is_kept() -> None:
+def test_end_marks_are_excluded_and_case_is_preserved() -> None:
     with pytest.warns(DiscountWarning):
-        made = estimate([Sentence.parse("The cat?"), Sentence.parse("the cat!")], 1)
-    assert made.tables.words[3:] == ("The", "cat", "the")
-    assert made.initial_counts[3:].tolist() == [1, 0, 1]
-    assert made.inner_counts[3:].tolist() == [0, 2, 0]
+        model = estimate([Sentence.parse("The cat?"), Sentence.parse("the cat!")], 1)
+    assert model.tables.words[3:] == ("The", "cat", "the")
+    assert model.initial_counts[3:].tolist() == [1, 0, 1]
+    assert model.inner_counts[3:].tolist() == [0, 2, 0]

@@ -28,7 +28,7 @@ def build(
     words: WordList | None = None,
     end_mark: bool = True,
 ) -> RecurrentModel:
-    """A model whose scores differ by nats with every word, its place, and what is around it."""
+    """Return a model whose scores differ by nats with every word, position and context."""
     words = words or word_list()
     torch.manual_seed(3)
     network = RecurrentNetwork(Shape(kind, len(words), 8, 16, layers, 0.3, cutoffs))
@@ -41,5 +41,5 @@ def build(
 
 @pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest) -> Kind:
-    found: Kind = request.param
-    return found
+    parameter: Kind = request.param
+    return parameter

@@ -1,4 +1,4 @@
-"""RNN, LSTM and BiLSTM against enumeration and word-by-word networks; their folders on disk."""
+"""RNN, LSTM and BiLSTM against enumeration and step-by-step networks; their folders on disk."""
 
 import contextlib
 import json
@@ -45,11 +45,11 @@ class TestContract(LanguageModelContract):
 @pytest.mark.parametrize("cutoffs", [(), CUTOFFS])
 @pytest.mark.parametrize("position", [0, 2, 4])
 def test_bilstm_probabilities_of_words_sum_to_one(cutoffs: tuple[int, ...], position: int) -> None:
-    """Witness: one sentence for each word of the vocabulary and one for all others, enumerated."""
+    """Witness: enumeration of one sentence for each known word and one for all unknown words."""
     model = build("bilstm", cutoffs=cutoffs)
     sentence = Sentence.parse("Do you know the answer")
-    everything = (*word_list().words, "zyzzyva")
-    scored = model.token_log_probs([sentence.replace(position, word) for word in everything])
+    all_words = (*word_list().words, "zyzzyva")
+    scored = model.token_log_probs([sentence.replace(position, word) for word in all_words])
     assert np.exp([terms[position].log_prob for terms in scored]).sum() == pytest.approx(
         1, abs=1e-5
     )
@@ -58,67 +58,72 @@ def test_bilstm_probabilities_of_words_sum_to_one(cutoffs: tuple[int, ...], posi
 @pytest.mark.parametrize("cutoffs", [(), CUTOFFS])
 @pytest.mark.parametrize("kind", ["rnn", "lstm"])
 def test_probabilities_of_continuations_sum_to_one(kind: Kind, cutoffs: tuple[int, ...]) -> None:
-    """Witness: after "Do you" comes the end, a word of the vocabulary, or another: enumerated."""
+    """Witness: enumeration of the end, all known words and an unknown word after "Do you"."""
     model = build(kind, cutoffs=cutoffs)
-    everything = (*word_list().words, "zyzzyva")
+    all_words = (*word_list().words, "zyzzyva")
     ended = model.token_log_probs([Sentence(("Do", "you"))])[0][-1].log_prob
-    going_on = model.token_log_probs([Sentence(("Do", "you", word)) for word in everything])
-    log_probs = np.array([ended, *(terms[2].log_prob for terms in going_on)])
+    continued = model.token_log_probs([Sentence(("Do", "you", word)) for word in all_words])
+    log_probs = np.array([ended, *(terms[2].log_prob for terms in continued)])
     assert np.exp(log_probs).sum() == pytest.approx(1, abs=1e-5)
-    entropies = {terms[2].entropy for terms in going_on}
+    entropies = {terms[2].entropy for terms in continued}
     assert [*entropies] == pytest.approx([-np.exp(log_probs) @ log_probs] * len(entropies))
 
 
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("cutoffs", [(), CUTOFFS])
 def test_bilstm_states_never_see_predicted_words(layers: int, cutoffs: tuple[int, ...]) -> None:
-    """Changing the word at a place changes every other place's distribution, and not its own."""
+    """Changing a word changes the distributions at all other positions, but not at its own."""
     model = build("bilstm", layers=layers, cutoffs=cutoffs)
     sentence = SENTENCES[0]
     for position in range(len(sentence)):
         changed = sentence.replace(position, "sleeps")
-        before, after = (_distributions(model, s) for s in (sentence, changed))
-        own = np.arange(len(sentence)) == position
-        np.testing.assert_array_equal(before[own], after[own])
-        assert (np.abs(before[~own] - after[~own]).max(axis=1) > 1e-3).all()
+        before, after = (_compute_distributions(model, s) for s in (sentence, changed))
+        is_changed = np.arange(len(sentence)) == position
+        np.testing.assert_array_equal(before[is_changed], after[is_changed])
+        assert (np.abs(before[~is_changed] - after[~is_changed]).max(axis=1) > 1e-3).all()
 
 
-def _distributions(model: RecurrentModel, sentence: Sentence) -> np.ndarray:
-    """(words of the sentence, words of the vocabulary) log p as the network itself gives it."""
+def _compute_distributions(model: RecurrentModel, sentence: Sentence) -> np.ndarray:
+    """Return log p by position and word of the vocabulary, from the network itself."""
     ids = torch.from_numpy(model._words.numbers(sentence.words))[None]
     with torch.inference_mode():
         states = model._network._around(ids, torch.ones_like(ids, dtype=torch.bool))
-        found: np.ndarray = model._network.distributions(states[0])[:, 1:].numpy()
-    return found
+        log_probs: np.ndarray = model._network.distributions(states[0])[:, 1:].numpy()
+    return log_probs
 
 
 @pytest.mark.parametrize("cutoffs", [(), CUTOFFS])
-def test_scores_are_those_of_torch_cells_by_hand(kind: Kind, cutoffs: tuple[int, ...]) -> None:
+def test_scores_equal_those_of_torch_cells(kind: Kind, cutoffs: tuple[int, ...]) -> None:
     """Witness: `torch.nn.RNNCell` and `LSTMCell` with the same weights, one word after another."""
     model = build(kind, cutoffs=cutoffs)
     for sentence, score in zip(SENTENCES, model.log_probs(SENTENCES), strict=True):
-        assert score == pytest.approx(_by_hand(model, sentence), abs=1e-4)
+        assert score == pytest.approx(_score_by_cells(model, sentence), abs=1e-4)
 
 
-def _by_hand(model: RecurrentModel, sentence: Sentence) -> float:
+def _score_by_cells(model: RecurrentModel, sentence: Sentence) -> float:
     network, kind = model._network, model._network.shape.kind
     ids = model._words.numbers(sentence.words).tolist()
-    before = _stepped(network.forwards, network.embedding, [BOUNDARY, *ids])
+    forward_states = _compute_states(network.forwards, network.embedding, [BOUNDARY, *ids])
     if kind == "bilstm":
-        after = _stepped(network.backwards, network.embedding, [BOUNDARY, *ids[::-1]])
-        states = [torch.cat([before[i], after[len(ids) - 1 - i]]) for i in range(len(ids))]
+        backward_states = _compute_states(
+            network.backwards, network.embedding, [BOUNDARY, *ids[::-1]]
+        )
+        states = [
+            torch.cat([forward_states[i], backward_states[len(ids) - 1 - i]])
+            for i in range(len(ids))
+        ]
         targets = ids
     else:
-        states, targets = before, [*ids, BOUNDARY]
+        states, targets = forward_states, [*ids, BOUNDARY]
     with torch.no_grad():
-        every = network.distributions(torch.stack(states))
-    return float(sum(every[i, target] for i, target in enumerate(targets)))
+        log_probs = network.distributions(torch.stack(states))
+    return float(sum(log_probs[i, target] for i, target in enumerate(targets)))
 
 
-def _stepped(
+def _compute_states(
     layers: torch.nn.RNNBase, embedding: torch.nn.Embedding, ids: list[int]
 ) -> list[torch.Tensor]:
-    """The state after each number, from torch's single-step cell."""
+    """Return the state after each number, from torch's single-step cell."""
     is_lstm = isinstance(layers, torch.nn.LSTM)
     cell = (torch.nn.LSTMCell if is_lstm else torch.nn.RNNCell)(8, 16)
     cell.load_state_dict({name[:-3]: weight for name, weight in layers.state_dict().items()})
@@ -130,82 +135,84 @@ def _stepped(
     return states
 
 
-def test_bounds_are_what_the_words_before_and_the_word_cost(kind: Kind) -> None:
-    """The bound is the sum of the terms that no later reading of the candidate can change."""
+def test_bounds_are_sums_of_terms_up_to_the_word(kind: Kind) -> None:
+    """The bound is the sum of the terms that later words cannot change."""
     model = build(kind)
     sentence = SENTENCES[0]
     for position in range(len(sentence)):
         bound = model.replacements(sentence, position, [sentence.words[position]]).upper_bound[0]
         terms = [term.log_prob for term in model.token_log_probs([sentence])[0]]
-        known = terms[position] if kind == "bilstm" else sum(terms[: position + 1])
-        assert bound == pytest.approx(known, abs=1e-4)
+        expected = terms[position] if kind == "bilstm" else sum(terms[: position + 1])
+        assert bound == pytest.approx(expected, abs=1e-4)
 
 
-def test_the_fingerprint_follows_weights_and_words(kind: Kind) -> None:
-    first, again = build(kind), build(kind)
-    assert first.convention == again.convention
+def test_fingerprint_depends_on_weights_and_words(kind: Kind) -> None:
+    first, same_model = build(kind), build(kind)
+    assert first.convention == same_model.convention
     with torch.no_grad():
-        again._network.embedding.weight[5, 2] += 1e-3
-    changed = type(again)(again._network, again._words, name="changed")
+        same_model._network.embedding.weight[5, 2] += 1e-3
+    changed = type(same_model)(same_model._network, same_model._words, name="changed")
     assert changed.convention.fingerprint != first.convention.fingerprint
 
 
-def test_every_reading_of_the_layers_counts_as_a_pass(kind: Kind) -> None:
-    """Witness: hooks on the recurrent layers; the two stacks read a whole sentence in one pass."""
+def test_passes_of_all_layers_are_counted(kind: Kind) -> None:
+    """Witness: hooks on the recurrent layers; the two stacks read a sentence in one pass."""
     model = build(kind)
-    passed: list[int] = []
+    rows_passed: list[int] = []
 
-    def note(_module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
-        passed.append(len(inputs[0]))
+    def record_rows(_module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+        rows_passed.append(len(inputs[0]))
 
     stacks = [layer for layer in model._network.modules() if isinstance(layer, torch.nn.RNNBase)]
     for stack in stacks:
-        stack.register_forward_pre_hook(note)
+        stack.register_forward_pre_hook(record_rows)
 
     with counting(Tally()) as tally:
         model.log_probs([SENTENCE])
-    assert tally.total.rows * len(stacks) == sum(passed)
+    assert tally.total.rows * len(stacks) == sum(rows_passed)
 
-    passed.clear()
-    for _ in range(2):  # what has been read is remembered, and costs nothing the second time
+    rows_passed.clear()
+    for _ in range(2):  # the second call is cached and costs nothing
         with counting(Tally()) as tally:
             model.replacements(SENTENCE, 2, ("dog", "a"))
-        assert tally.total.rows == sum(passed)
-        passed.clear()
+        assert tally.total.rows == sum(rows_passed)
+        rows_passed.clear()
     assert tally.total.rows == 0
 
 
 PARSED = [Sentence.parse(text) for text in TEXTS]
 
 
-def saved(kind: Kind, folder: Path, cutoffs: tuple[int, ...] = ()) -> RecurrentModel:
+def save_model(kind: Kind, folder: Path, cutoffs: tuple[int, ...] = ()) -> RecurrentModel:
     model = build(kind, cutoffs=cutoffs)
     write_folder(folder, model._network, model._words)
     return model
 
 
 @pytest.mark.parametrize("cutoffs", [(), CUTOFFS])
-def test_folders_read_back_the_same(kind: Kind, cutoffs: tuple[int, ...], tmp_path: Path) -> None:
-    model = saved(kind, tmp_path, cutoffs)
+def test_saved_folders_are_read_back_unchanged(
+    kind: Kind, cutoffs: tuple[int, ...], tmp_path: Path
+) -> None:
+    model = save_model(kind, tmp_path, cutoffs)
     for specification in (f"{kind}:{tmp_path}", str(tmp_path)):
-        again = load_model(specification, device="cpu")
-        assert again.name == specification
-        assert again.convention == model.convention
-        assert (again.log_probs(SENTENCES) == model.log_probs(SENTENCES)).all()
+        loaded = load_model(specification, device="cpu")
+        assert loaded.name == specification
+        assert loaded.convention == model.convention
+        assert (loaded.log_probs(SENTENCES) == model.log_probs(SENTENCES)).all()
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"recurrent.json", "model.safetensors", "vocabulary.csv"}
 
 
-def test_a_folder_tells_its_family(kind: Kind, tmp_path: Path) -> None:
-    saved(kind, tmp_path)
+def test_folder_determines_its_family(kind: Kind, tmp_path: Path) -> None:
+    save_model(kind, tmp_path)
     rule = "pseudo-log-likelihood" if kind == "bilstm" else "log-likelihood"
     assert parse_model(f"{tmp_path}@{rule}").family == kind
-    others = {"rnn": "lstm", "lstm": "bilstm", "bilstm": "rnn"}
+    other_kinds = {"rnn": "lstm", "lstm": "bilstm", "bilstm": "rnn"}
     with pytest.raises(ModelError, match=f"of kind {kind}: write {kind}:"):
-        load_model(f"{others[kind]}:{tmp_path}")
+        load_model(f"{other_kinds[kind]}:{tmp_path}")
 
 
-def test_words_are_the_most_frequent_ones() -> None:
+def test_word_lists_contain_the_most_frequent_words() -> None:
     """Witness: `collections.Counter`."""
     counts = Counter(word for sentence in PARSED for word in sentence.words)
     words = WordList.from_sentences(PARSED, size=10)
@@ -221,13 +228,13 @@ def test_words_are_the_most_frequent_ones() -> None:
     assert len(set(words.numbers((*words.words, "zyzzyva", "xkcd")).tolist())) == 11
 
 
-def test_the_vocabulary_comes_from_the_counts(kind: Kind) -> None:
+def test_vocabulary_is_selected_by_counts(kind: Kind) -> None:
     """Witness: words counted one by one."""
-    found = build(kind).vocabulary(2)
+    vocabulary = build(kind).vocabulary(2)
     starts = [sentence.words[0] for sentence in PARSED]
-    assert set(found.initial) == {word for word in starts if starts.count(word) >= 2}
+    assert set(vocabulary.initial) == {word for word in starts if starts.count(word) >= 2}
     inner = [word for sentence in PARSED for word in sentence.words[1:]]
-    assert set(found.inner) == {word for word in inner if inner.count(word) >= 2}
+    assert set(vocabulary.inner) == {word for word in inner if inner.count(word) >= 2}
 
 
 @pytest.mark.parametrize(
@@ -237,14 +244,12 @@ def test_the_vocabulary_comes_from_the_counts(kind: Kind) -> None:
         ({"min_count": 1_000}, "at least 1,000 times, too few for a vocabulary"),
     ],
 )
-def test_vocabularies_that_the_text_cannot_give(limits: dict[str, int], message: str) -> None:
+def test_impossible_limits_of_word_lists_are_refused(limits: dict[str, int], message: str) -> None:
     with pytest.raises(InputError, match=message):
         WordList.from_sentences(PARSED, **limits)
 
 
-def test_a_folder_without_a_model_and_one_whose_files_do_not_fit(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_folder_without_a_consistent_model_is_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"contains no recurrent model .* 'contstim train rnn"):
         load_model(f"lstm:{tmp_path}")
     facts = json.loads((folder / "recurrent.json").read_text())
@@ -263,28 +268,28 @@ FILES = ("recurrent.json", "model.safetensors", "vocabulary.csv")
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def original_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("lstm")
-    saved("lstm", folder, CUTOFFS)
+    save_model("lstm", folder, CUTOFFS)
     return folder
 
 
 @pytest.fixture
-def folder(whole: Path, tmp_path: Path) -> Path:
+def folder(original_folder: Path, tmp_path: Path) -> Path:
     """A copy of a saved model."""
-    return Path(shutil.copytree(whole, tmp_path / "model"))
+    return Path(shutil.copytree(original_folder, tmp_path / "model"))
 
 
 CASES = [(name, damage) for name in FILES for damage in DAMAGES]
-CASES.remove(("model.safetensors", "carriage returns"))  # other numbers are as good as any
+CASES.remove(("model.safetensors", "carriage returns"))  # gives other valid weights
 
 
 @pytest.mark.parametrize(("name", "damage"), CASES)
 def test_damage_is_refused_or_harmless(folder: Path, name: str, damage: str) -> None:
-    def read() -> object:
+    def compute_scores() -> object:
         return load_model(f"lstm:{folder}", device="cpu").log_probs(SENTENCES)
 
-    check_refused_or_same(folder / name, damage, read)
+    check_refused_or_same(folder / name, damage, compute_scores)
     with contextlib.suppress(ModelError):
         load_model(str(folder), device="cpu")
 
@@ -297,10 +302,10 @@ ODD: tuple[object, ...] = (None, 0, -1, 2.5, 10**30, "8", "", True, [8], {}, flo
     "name", ["format", "kind", "words", "embedding", "hidden", "layers", "dropout", "cutoffs"]
 )
 def test_wrong_sizes_are_refused(folder: Path, name: str, value: object) -> None:
-    """A width of 10^30 must not first ask for the memory."""
+    """A width of 10^30 must be refused before memory is allocated."""
     facts = json.loads((folder / "recurrent.json").read_text())
     (folder / "recurrent.json").write_text(json.dumps(facts | {name: value}))
-    if (name, value) == ("dropout", 0):  # a network may hide nothing
+    if (name, value) == ("dropout", 0):  # valid: dropout may be zero
         assert len(read_folder(folder)[1]) == facts["words"]
         return
     with pytest.raises(ModelError, match=r"does not describe a recurrent model|Cannot read"):
@@ -333,7 +338,7 @@ def test_weights_that_are_not_finite_are_refused(folder: Path, value: float) -> 
         (f'"zyzzyva",{"9" * 5_000},1', "is not a count"),
     ],
 )
-def test_bad_words_are_refused(folder: Path, row: str, message: str) -> None:
+def test_invalid_words_and_counts_are_refused(folder: Path, row: str, message: str) -> None:
     lines = (folder / "vocabulary.csv").read_text().splitlines()
     (folder / "vocabulary.csv").write_text("\n".join([*lines[:-1], row]) + "\n")
     with pytest.raises(ModelError, match=message):

@@ -1,8 +1,8 @@
-"""Servers that speak the three dialects, healthy or faulty in a way that is theirs.
+"""Servers that speak the three dialects, healthy or with one fault.
 
 A fake reads rows of token ids with a network of this process. Each fault changes one step of
-`FakeServer`: what is read, what is answered, or what HTTP does. It answers in a thread, through a
-socket, or without either where HTTP is not what is tried.
+`FakeServer`: reading, answering or HTTP. Servers answer in a thread through a socket, or without
+both in tests of other parts than HTTP.
 """
 
 import json
@@ -22,36 +22,36 @@ import httpx2
 import numpy as np
 
 Row = list[int]
-Network = Callable[[Row], np.ndarray]  # ids -> (n_tokens, n_vocabulary) nats of what follows
+Network = Callable[[Row], np.ndarray]  # ids -> log p of next tokens, (n_tokens, n_vocabulary)
 
 MODEL = "tiny/gpt2"
 
 
 @dataclass
 class Reply:
-    """What goes over the wire: a status, JSON or raw bytes, and headers."""
+    """An HTTP reply: a status, JSON or raw bytes, and headers."""
 
     body: Any
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     cut: bool = False  # close in the middle of the body
-    pause: float = 0.0  # seconds before it
+    pause: float = 0.0  # seconds before the body
 
 
 class FakeServer:
     """A healthy server; subclasses are faulty.
 
     Args:
-        network: reads token ids.
-        tokenizer: writes token ids as texts.
-        key: which requests must bear.
-        window: how many tokens it says that it reads.
-        tells_ids: whether tokens of `completions` are told as ids if asked for.
+        network: computes log-probabilities from token ids.
+        tokenizer: decodes token ids.
+        key: required key of requests.
+        window: reported maximum number of tokens.
+        returns_ids: whether `completions` can return tokens as ids.
     """
 
-    cap = 20  # alternatives that it is willing to tell
+    cap = 20  # maximum number of alternatives
     version = "9.9"
-    is_tired = False  # some become faulty only after the probes
+    is_probed = False  # True after the probes, when some fakes become faulty
 
     def __init__(
         self,
@@ -60,10 +60,10 @@ class FakeServer:
         *,
         key: str = "",
         window: int = 64,
-        tells_ids: bool = True,
+        returns_ids: bool = True,
     ) -> None:
         self.network, self.tokenizer = network, tokenizer
-        self.key, self.window, self.tells_ids = key, window, tells_ids
+        self.key, self.window, self.returns_ids = key, window, returns_ids
         self.requests: list[tuple[str, Any]] = []
         self.rng = np.random.default_rng(0)
         self.lock = threading.Lock()
@@ -73,27 +73,27 @@ class FakeServer:
         """The folder of the tokenizer."""
         return str(self.tokenizer.name_or_path)
 
-    # What a faulty server does otherwise
+    # Steps that faulty servers change
 
-    def reads(self, row: Row) -> Row:
-        """The tokens that it reads in place of those that it was sent."""
+    def replace_row(self, row: Row) -> Row:
+        """Return the tokens that the server reads instead of the tokens in the request."""
         return row
 
     def values(self, row: Row, log_probs: np.ndarray) -> list[float | None]:
-        """Of the tokens that it read, given (n_tokens, n_vocabulary) of what follows each."""
+        """Return log p of the tokens read; `log_probs` are those of all next tokens."""
         return [None, *(float(log_probs[i - 1, row[i]]) for i in range(1, len(row)))]
 
     def answers(self, values: list[float | None], row: Row) -> tuple[list[float | None], Row]:
-        """What it tells of them."""
+        """Return the values and the tokens that the answer contains."""
         return values, row
 
     def next_values(self, log_probs: np.ndarray) -> np.ndarray:
-        """Of all tokens that may come next, (n_vocabulary,)."""
+        """Return log p of all possible next tokens, (n_vocabulary,)."""
         following: np.ndarray = log_probs[-1]
         return following
 
-    def replies(self, reply: Reply) -> Reply:
-        """What becomes of a reply on its way."""
+    def replace_reply(self, reply: Reply) -> Reply:
+        """Return the reply that the client receives."""
         return reply
 
     # The three dialects
@@ -104,29 +104,29 @@ class FakeServer:
             if self.key and key != f"Bearer {self.key}":
                 return Reply({"error": f"bad key {key}"}, 401)
             if path == "/v1/models":
-                entry = {"id": MODEL, "object": "model", "max_model_len": self.window}
-                return Reply({"object": "list", "data": [entry]})
+                model_entry = {"id": MODEL, "object": "model", "max_model_len": self.window}
+                return Reply({"object": "list", "data": [model_entry]})
             if path in {"/version", "/server_info"}:
                 return Reply({"version": self.version})
             if path == "/v1/completions":
-                return self.replies(self.completions(body))
+                return self.replace_reply(self.completions(body))
             if path == "/generate":
-                return self.replies(self.generate(body))
+                return self.replace_reply(self.generate(body))
             return Reply({"error": "there is nothing here"}, 404)
 
-    def read(self, row: Row) -> tuple[list[float | None], Row, np.ndarray, int]:
-        row = self.reads(row)
+    def read_row(self, row: Row) -> tuple[list[float | None], Row, np.ndarray, int]:
+        row = self.replace_row(row)
         log_probs = self.network(row)
-        # At random, by the model's own probabilities
+        # Sampled from the model's own probabilities
         shares = np.exp(log_probs[-1]).cumsum()
-        drawn = int(np.searchsorted(shares, self.rng.random() * shares[-1]))
-        values, told = self.answers(self.values(row, log_probs), row)
-        return values, told, self.next_values(log_probs), drawn
+        sampled = int(np.searchsorted(shares, self.rng.random() * shares[-1]))
+        values, reported_row = self.answers(self.values(row, log_probs), row)
+        return values, reported_row, self.next_values(log_probs), sampled
 
-    def likeliest(self, following: np.ndarray, n: int, drawn: int) -> dict[int, float]:
+    def select_likeliest(self, following: np.ndarray, n: int, sampled: int) -> dict[int, float]:
         n = min(n, self.cap)
         order = sorted(np.argpartition(-following, n)[:n].tolist(), key=lambda t: -following[t])
-        return {token: float(following[token]) for token in (*order, drawn)}
+        return {token: float(following[token]) for token in (*order, sampled)}
 
     def completions(self, body: Any) -> Reply:
         if body.get("model") != MODEL:
@@ -134,53 +134,55 @@ class FakeServer:
         n = body.get("logprobs")
         if n is not None and n > self.cap:
             return Reply({"error": f"logprobs is {n}, at most {self.cap}"}, 400)
-        as_ids = self.tells_ids and body.get("return_tokens_as_token_ids", False)
+        as_ids = self.returns_ids and body.get("return_tokens_as_token_ids", False)
         choices, n_prompt = [], 0
         for index, row in enumerate(body["prompt"]):
             if len(row) + body["max_tokens"] > self.window:
                 return Reply({"error": f"at most {self.window} tokens"}, 400)
-            values, told, following, drawn = self.read(row)
-            n_prompt += len(told)
-            generated = [drawn][: body["max_tokens"]]
-            shown = [*told, *generated] if body.get("echo") else generated
-            drawn_values = [float(following[token]) for token in generated]
+            values, reported_row, following, sampled = self.read_row(row)
+            n_prompt += len(reported_row)
+            generated = [sampled][: body["max_tokens"]]
+            text_row = [*reported_row, *generated] if body.get("echo") else generated
+            sampled_values = [float(following[token]) for token in generated]
             choice: dict[str, Any] = {"index": index, "finish_reason": "length"}
-            choice["text"] = self.tokenizer.decode(shown)
+            choice["text"] = self.tokenizer.decode(text_row)
             if n is not None:
                 name = self.tokenizer.decode if not as_ids else (lambda ids: f"token_id:{ids[0]}")
-                top = self.likeliest(following, n, drawn)
+                top = self.select_likeliest(following, n, sampled)
                 choice["logprobs"] = {
-                    "tokens": [name([token]) for token in shown],
-                    "token_logprobs": [*values, *drawn_values]
+                    "tokens": [name([token]) for token in text_row],
+                    "token_logprobs": [*values, *sampled_values]
                     if body.get("echo")
-                    else drawn_values,
+                    else sampled_values,
                     "top_logprobs": [{name([t]): v for t, v in top.items()}],
                 }
             if "prompt_logprobs" in body:
                 choice["prompt_logprobs"] = [
-                    None if value is None else self.entry(token, value)
-                    for token, value in zip(told, values, strict=True)
+                    None if value is None else self.make_entry(token, value)
+                    for token, value in zip(reported_row, values, strict=True)
                 ]
             choices.append(choice)
         usage = {"prompt_tokens": n_prompt, "completion_tokens": len(choices)}
         return Reply({"model": MODEL, "choices": choices, "usage": usage})
 
-    def entry(self, token: int, value: float) -> dict[str, Any]:
+    def make_entry(self, token: int, value: float) -> dict[str, Any]:
         facts = {"logprob": value, "rank": 3, "decoded_token": self.tokenizer.decode([token])}
-        likeliest = {"logprob": -0.1, "rank": 1, "decoded_token": "x"}
-        return {str(token): facts, **({} if token == 1 else {"1": likeliest})}
+        likeliest_entry = {"logprob": -0.1, "rank": 1, "decoded_token": "x"}
+        return {str(token): facts, **({} if token == 1 else {"1": likeliest_entry})}
 
     def generate(self, body: Any) -> Reply:
         parts = []
         for row in body["input_ids"]:
-            values, told, following, drawn = self.read(row)
-            texts = [self.tokenizer.decode([token]) for token in told]
-            top = self.likeliest(following, body.get("top_logprobs_num", 0), drawn)
+            values, reported_row, following, sampled = self.read_row(row)
+            texts = [self.tokenizer.decode([token]) for token in reported_row]
+            top = self.select_likeliest(following, body.get("top_logprobs_num", 0), sampled)
             meta = {
-                "prompt_tokens": len(told),
+                "prompt_tokens": len(reported_row),
                 "weight_version": "default",
-                "input_token_logprobs": [list(e) for e in zip(values, told, texts, strict=True)],
-                "output_token_logprobs": [[float(following[drawn]), drawn, "x"]],
+                "input_token_logprobs": [
+                    list(e) for e in zip(values, reported_row, texts, strict=True)
+                ],
+                "output_token_logprobs": [[float(following[sampled]), sampled, "x"]],
                 "output_top_logprobs": [[[v, t, "x"] for t, v in top.items()]],
             }
             parts.append({"text": "x", "meta_info": meta})
@@ -188,7 +190,7 @@ class FakeServer:
 
     @contextmanager
     def running(self, port: int = 0) -> Iterator[str]:
-        """The address of the server, without the model, while it runs."""
+        """Yield the address of the running server, without the model."""
         server = _Http(("127.0.0.1", port), _Handler)
         server.fake = self
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -202,8 +204,8 @@ class FakeServer:
             thread.join()
 
     @contextmanager
-    def at_hand(self, host: str = "at.hand") -> Iterator[str]:
-        """The same without a socket: clients that are made meanwhile call this object."""
+    def in_process(self, host: str = "at.hand") -> Iterator[str]:
+        """Yield an address at which clients that are created meanwhile call this object."""
 
         def answer(request: httpx2.Request) -> httpx2.Response:
             body = json.loads(request.content) if request.content else None
@@ -217,13 +219,13 @@ class FakeServer:
             yield f"http://{host}/v1"
 
 
-FakeOf = Callable[..., FakeServer]
-"""A server of a kind, see the fixture `fake_of`."""
+MakeFake = Callable[..., FakeServer]
+"""Makes a server of a kind; see the fixture `make_fake`."""
 
 
 class _Http(ThreadingHTTPServer):
     daemon_threads = True
-    request_queue_size = 64  # one that is turned away knocks again after a second
+    request_queue_size = 64  # a rejected connection is retried only after a second
     fake: FakeServer
 
     def __init__(self, *arguments: Any) -> None:
@@ -235,13 +237,13 @@ class _Http(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def hang_up(self) -> None:
-        """As when the process dies: connections that were kept break."""
-        for kept in self.sockets:
+        """Break the open connections, as when the process dies."""
+        for connection in self.sockets:
             with suppress(OSError):
-                kept.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hung up is no news; a mistake in a fake is."""
+        """Ignore clients that hung up, but print errors in fakes."""
         del request, client_address
         error = sys.exception()
         if not isinstance(error, OSError):
@@ -277,4 +279,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
-        """Nothing is printed."""
+        """Print nothing."""

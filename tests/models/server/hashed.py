@@ -1,8 +1,8 @@
-"""A server that is a process of its own, with a network that costs next to nothing.
+"""A server in a separate process, with a network that needs almost no time.
 
     python -m tests.models.server.hashed PORT TOKENIZER.json
 
-What follows a text is drawn from a table by a hash of all tokens of the text, in their order.
+Distributions of next tokens are rows of a table, selected by a hash of all tokens in order.
 """
 
 import sys
@@ -34,8 +34,8 @@ class HashedNetwork:
         return float(sum(log_probs[i - 1, row[i]] for i in range(n_context, len(row))))
 
 
-class TextsOfTokens:
-    """A tokenizer that only writes, without `transformers`, which takes seconds to import."""
+class TokenDecoder:
+    """A tokenizer that only decodes, without `transformers`, whose import takes seconds."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -47,7 +47,7 @@ class TextsOfTokens:
 def main(port: str, path: str) -> None:
     tokenizer = Tokenizer.from_file(path)
     network = HashedNetwork(tokenizer.get_vocab_size())
-    fake = FakeServer(network, TextsOfTokens(tokenizer))
+    fake = FakeServer(network, TokenDecoder(tokenizer))
     with fake.running(int(port)):
         threading.Event().wait()
 

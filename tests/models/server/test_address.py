@@ -1,4 +1,4 @@
-"""Addresses of servers, and keys, which are nowhere but in the environment."""
+"""Addresses of servers, and keys, which occur only in the environment."""
 
 import io
 import json
@@ -21,12 +21,12 @@ from contstim.models.server.address import (
 from contstim.models.specifications import parse_model
 from contstim.steps.scoring import ScoreSentences
 from contstim.words.sentence import Sentence
-from tests.models.server.fakes import MODEL, FakeOf, FakeServer
+from tests.models.server.fakes import MODEL, FakeServer, MakeFake
 
 SECRET = "sk-Not.For/Anybody_77"
 
 
-def test_every_part_is_read() -> None:
+def test_all_parts_of_an_address_are_read() -> None:
     address = parse_address(
         "https://host:8000/v1/#org/model?tokenizer=a%2Bb&dialect=vllm&batch=3&timeout=2.5"
         "&concurrency=4&tolerance=0.01&window=512&max_tokens=0&draft=hf:x%40chain&patience=9"
@@ -71,7 +71,7 @@ def test_every_part_is_read() -> None:
         ("http://host/v1#m?max_tokens=2", "'max_tokens'.* must be less than or equal to 1"),
     ],
 )
-def test_what_is_not_an_address_is_refused(location: str, message: str) -> None:
+def test_invalid_addresses_are_refused(location: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         check_model(parse_model(f"server:{location}"))
 
@@ -85,13 +85,13 @@ def test_what_is_not_an_address_is_refused(location: str, message: str) -> None:
         f"http://host/v1#m?key={SECRET}",
     ],
 )
-def test_a_key_in_an_address_is_refused_and_not_repeated(location: str) -> None:
-    with pytest.raises(ModelError, match=KEY_VARIABLE) as caught:
+def test_key_in_an_address_is_refused_and_not_printed(location: str) -> None:
+    with pytest.raises(ModelError, match=KEY_VARIABLE) as error:
         check_model(parse_model(f"server:{location}"))
-    assert SECRET not in str(caught.value)
+    assert SECRET not in str(error.value)
 
 
-def test_the_key_of_a_server_comes_before_that_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_of_a_server_overrides_the_general_key(monkeypatch: pytest.MonkeyPatch) -> None:
     address = parse_address("http://api.example.com:8000/v1#m")
     assert host_variable(address) == "CONTSTIM_SERVER_KEY_API_EXAMPLE_COM_8000"
     assert key_of(address) is None
@@ -102,13 +102,20 @@ def test_the_key_of_a_server_comes_before_that_of_all(monkeypatch: pytest.Monkey
 
 
 @pytest.fixture
-def logged() -> Iterator[io.StringIO]:
-    """All that any library logs, of every level."""
+def log_text() -> Iterator[io.StringIO]:
+    """Log messages of all libraries and levels."""
     text = io.StringIO()
     handler = logging.StreamHandler(text)
     root = logging.getLogger()
-    known = [each for each in root.manager.loggerDict.values() if isinstance(each, logging.Logger)]
-    loggers = [root, *(each for each in known if not each.propagate)]
+    named_loggers = [
+        named_logger
+        for named_logger in root.manager.loggerDict.values()
+        if isinstance(named_logger, logging.Logger)
+    ]
+    loggers = [
+        root,
+        *(named_logger for named_logger in named_loggers if not named_logger.propagate),
+    ]
     for logger in loggers:
         logger.addHandler(handler)
     level = root.level
@@ -119,48 +126,48 @@ def logged() -> Iterator[io.StringIO]:
         logger.removeHandler(handler)
 
 
-def test_a_key_opens_the_server_and_is_in_no_file_and_no_message(
-    fake_of: FakeOf,
+def test_key_opens_the_server_and_is_never_written(
+    make_fake: MakeFake,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
-    logged: io.StringIO,
+    log_text: io.StringIO,
 ) -> None:
     sentences = tmp_path / "sentences.txt"
     sentences.write_text("She sleeps.\nWe go home.\n", encoding="utf-8")
-    fake = fake_of(FakeServer, key=SECRET)
+    fake = make_fake(FakeServer, key=SECRET)
     with fake.running() as url:
         specification = f"tiny=server:{url}#{MODEL}?tokenizer={fake.location}"
         for key in (None, f"wrong {SECRET}"):
             if key is not None:
                 monkeypatch.setenv(KEY_VARIABLE, key)
-            with pytest.raises(ModelError, match=f"needs a key.*{KEY_VARIABLE}") as caught:
+            with pytest.raises(ModelError, match=f"needs a key.*{KEY_VARIABLE}") as error:
                 load_model(specification)
-            assert SECRET not in repr(caught.getrepr(showlocals=False))
+            assert SECRET not in repr(error.getrepr(showlocals=False))
         monkeypatch.setenv(KEY_VARIABLE, SECRET)
         out = tmp_path / "scores.csv"
         ScoreSentences(models=(specification,), sentences=sentences, out=out).run()
         assert SECRET not in repr(vars(load_model(specification)))
-    written = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert {path.name for path in written} > {"scores.csv", "contstim.sqlite"}
-    for path in written:
+    output_files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.name for path in output_files} > {"scores.csv", "contstim.sqlite"}
+    for path in output_files:
         assert SECRET.encode() not in path.read_bytes()
-    assert SECRET not in "".join(capfd.readouterr()) + logged.getvalue()
+    assert SECRET not in "".join(capfd.readouterr()) + log_text.getvalue()
     record = json.loads((tmp_path / "scores.csv.meta.json").read_text(encoding="utf-8"))
     assert record["models"]["tiny"]["tolerance"] == 1e-3
     assert record["models"]["tiny"]["fingerprint"].startswith("server-")
 
 
-def test_means_are_exact_and_words_are_told_without_a_server(fake_of: FakeOf) -> None:
+def test_means_are_exact_and_words_are_known_without_server(make_fake: MakeFake) -> None:
     sentence = Sentence.parse("The old teacher reads a book.")
-    fake = fake_of()
-    with fake.at_hand() as url:
+    fake = make_fake()
+    with fake.in_process() as url:
         specification = f"server:{url}#{MODEL}?tokenizer={fake.location}"
-        whole = load_model(specification)
+        served = load_model(specification)
         mean = load_scorer(f"{specification}+mean").scores([sentence])[0]
-        count = whole.token_counts([sentence])[0]
-        assert mean == pytest.approx(whole.log_probs([sentence])[0] / count, abs=1e-5)
-    # With the server gone, it still says how words are read, and scores nothing
+        count = served.token_counts([sentence])[0]
+        assert mean == pytest.approx(served.log_probs([sentence])[0] / count, abs=1e-5)
+    # Without the server, words can be read, but not scored
     reader = load_scorer(specification, Loading(weights=False))
     assert reader.convention.fingerprint.startswith("tokenizer-")
     assert reader.knows(["dog", "<|endoftext|>"]).tolist() == [True, False]

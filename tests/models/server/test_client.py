@@ -1,4 +1,4 @@
-"""Pauses between tries, and how many requests are under way, against servers that count them."""
+"""Pauses between retries, and concurrent requests, tested with servers that count requests."""
 
 import asyncio
 import random
@@ -21,87 +21,89 @@ from contstim.models.server.client import Client
 from tests.models.server.fakes import FakeServer, Reply
 
 
-class Server(FakeServer):
-    """Answers the number of the request, from 0, after some seconds; refuses the first ones.
+class CountingServer(FakeServer):
+    """Answers with the number of the request after some seconds; refuses the first requests.
 
     Attributes:
-        most: how many requests were under way at once.
+        max_under_way: largest number of concurrent requests.
     """
 
-    def __init__(self, n_refused: int, seconds: float = 0.0, after: str = "") -> None:
+    def __init__(self, n_refused: int, seconds: float = 0.0, retry_after: str = "") -> None:
         super().__init__(lambda _row: np.empty((0, 0)), None)
         self.n_refused, self.seconds = n_refused, seconds
-        self.headers = {"Retry-After": after} if after else {}
-        self.asked = self.under_way = self.most = 0
+        self.headers = {"Retry-After": retry_after} if retry_after else {}
+        self.n_requests = self.under_way = self.max_under_way = 0
 
     def respond(self, path: str, body: Any, key: str) -> Reply:
         del path, body, key
         with self.lock:
-            number = self.asked
-            self.asked += 1
+            request_number = self.n_requests
+            self.n_requests += 1
             self.under_way += 1
-            self.most = max(self.most, self.under_way)
+            self.max_under_way = max(self.max_under_way, self.under_way)
         sleep(self.seconds)
         with self.lock:
             self.under_way -= 1
-        return Reply(number, 503 if number < self.n_refused else 200, self.headers)
+        return Reply(request_number, 503 if request_number < self.n_refused else 200, self.headers)
 
 
-def ask(url: str, n: int = 1, *, patience: float = 1_000.0, concurrency: int = 1) -> Any:
+def send_requests(url: str, n: int = 1, *, patience: float = 1_000.0, concurrency: int = 1) -> Any:
     options = f"timeout=20&patience={patience}&concurrency={concurrency}"
-    asking = Client(parse_address(f"{url}#m?{options}"))
-    return asking.ask_all(url, [{}] * n, lambda _number, answer: answer)
+    request_client = Client(parse_address(f"{url}#m?{options}"))
+    return request_client.ask_all(url, [{}] * n, lambda _number, answer: answer)
 
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses of a clock that goes on by them alone; chance always takes the longest."""
-    waited: list[float] = []
+    """Pauses on a clock that only they advance; random pauses have their maximum length."""
+    pauses_made: list[float] = []
 
     async def wait(seconds: float) -> None:
-        waited.append(seconds)
+        pauses_made.append(seconds)
 
     monkeypatch.setattr(client, "sleep", wait)
-    monkeypatch.setattr(client, "monotonic", lambda: sum(waited))
+    monkeypatch.setattr(client, "monotonic", lambda: sum(pauses_made))
     monkeypatch.setattr(random, "uniform", lambda _low, high: high)
-    return waited
+    return pauses_made
 
 
-def test_pauses_double_from_half_a_second_to_half_a_minute(pauses: list[float]) -> None:
-    with Server(9).running() as url:
-        assert ask(url) == [9]
+def test_pauses_double_from_half_a_second_to_30_seconds(pauses: list[float]) -> None:
+    with CountingServer(9).running() as url:
+        assert send_requests(url) == [9]
     assert pauses == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
 
 
 def test_patience_ends_before_a_pause_that_would_exceed_it(pauses: list[float]) -> None:
-    server = Server(99)
+    server = CountingServer(99)
     with server.running() as url, pytest.raises(ModelError, match="for 20 seconds: status 503"):
-        ask(url, patience=20.0)
-    assert server.asked == 6
-    assert pauses == [0.5, 1, 2, 4, 8]  # 15.5 seconds, and the next would be of 16
+        send_requests(url, patience=20.0)
+    assert server.n_requests == 6
+    assert pauses == [0.5, 1, 2, 4, 8]  # 15.5 seconds; the next pause would take 16
 
 
 @pytest.mark.parametrize("seconds", [7, 45])
-def test_a_server_says_in_seconds_how_long_to_wait(seconds: int, pauses: list[float]) -> None:
-    with Server(2, after=str(seconds)).running() as url:
-        assert ask(url) == [2]
+def test_server_can_set_the_pause_in_seconds(seconds: int, pauses: list[float]) -> None:
+    with CountingServer(2, retry_after=str(seconds)).running() as url:
+        assert send_requests(url) == [2]
     assert pauses == [seconds, seconds]
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(60, 60.0), (-60, 0.05)])
-def test_a_server_can_give_a_date(seconds: int, expected: float, pauses: list[float]) -> None:
-    """A date that has passed leaves a tenth of the usual pause."""
+def test_server_can_set_the_pause_by_a_date(
+    seconds: int, expected: float, pauses: list[float]
+) -> None:
+    """A date in the past gives a tenth of the usual pause."""
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
-    with Server(1, after=date).running() as url:
-        assert ask(url) == [1]
+    with CountingServer(1, retry_after=date).running() as url:
+        assert send_requests(url) == [1]
     (pause,) = pauses
     assert pause == pytest.approx(expected, abs=5.0 if seconds > 0 else 1e-9)
 
 
 @contextmanager
-def dripping(pieces: Iterable[bytes], seconds: float) -> Iterator[str]:
-    """The address of a server that answers in pieces, with a pause before each."""
-    over = Event()
+def run_dripping_server(pieces: Iterable[bytes], seconds: float) -> Iterator[str]:
+    """Yield the address of a server that answers in pieces, with a pause before each piece."""
+    stop = Event()
 
     def serve() -> None:
         with suppress(OSError):
@@ -110,7 +112,7 @@ def dripping(pieces: Iterable[bytes], seconds: float) -> Iterator[str]:
                 with connection, suppress(OSError):
                     connection.recv(1 << 16)
                     for piece in pieces:
-                        if over.wait(seconds):
+                        if stop.wait(seconds):
                             return
                         connection.sendall(piece)
 
@@ -120,7 +122,7 @@ def dripping(pieces: Iterable[bytes], seconds: float) -> Iterator[str]:
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
-            over.set()
+            stop.set()
             with suppress(OSError):
                 listener.shutdown(SHUT_RDWR)
             thread.join()
@@ -138,32 +140,32 @@ DRIPS: dict[str, list[bytes]] = {
 
 
 @pytest.mark.parametrize("drip", DRIPS)
-def test_an_answer_that_drips_ends_with_the_time_limit(drip: str) -> None:
-    began = monotonic()
-    with dripping(DRIPS[drip], 0.05) as url:
-        asking = Client(parse_address(f"{url}#m?timeout=0.3&patience=0.1&concurrency=1"))
+def test_slow_answers_end_at_the_time_limit(drip: str) -> None:
+    start = monotonic()
+    with run_dripping_server(DRIPS[drip], 0.05) as url:
+        request_client = Client(parse_address(f"{url}#m?timeout=0.3&patience=0.1&concurrency=1"))
         with pytest.raises(ModelError, match=r"took more than 0\.3 seconds"):
-            asking.ask_all(url, [{}], lambda _number, answer: answer)
-    assert monotonic() - began < 2
+            request_client.ask_all(url, [{}], lambda _number, answer: answer)
+    assert monotonic() - start < 2
 
 
-def test_no_more_requests_are_under_way_than_asked_for() -> None:
+def test_concurrent_requests_do_not_exceed_the_limit() -> None:
     """Witness: the server's own count."""
-    server = Server(0, seconds=0.05)
+    server = CountingServer(0, seconds=0.05)
     with server.running() as url:
-        assert sorted(ask(url, 12, concurrency=3)) == list(range(12))
-    assert server.most == 3
+        assert sorted(send_requests(url, 12, concurrency=3)) == list(range(12))
+    assert server.max_under_way == 3
 
 
-def test_a_notebook_whose_loop_runs_can_ask() -> None:
+def test_requests_work_within_a_running_event_loop() -> None:
     async def cell() -> Any:
-        return ask(url, 3)
+        return send_requests(url, 3)
 
-    with Server(0).running() as url:
+    with CountingServer(0).running() as url:
         assert sorted(asyncio.run(cell())) == [0, 1, 2]
 
 
-def test_garbage_collection_on_the_loop_closes_a_client() -> None:
+def test_garbage_collection_closes_a_client() -> None:
     clients = [Client(parse_address("http://127.0.0.1:1/v1#m"))]
     portal = clients[0]._portal
     loop = portal.call(current_thread)

@@ -1,4 +1,4 @@
-"""Faulty servers: refused by the names of their faults, or survived without a wrong score."""
+"""Faulty servers are refused with the name of the fault, or used without a wrong score."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from contstim.models.server.client import ServerFaultError
 from contstim.models.server.model import ServerModel, load_server
 from contstim.store import Store
 from contstim.words.sentence import Sentence
-from tests.models.server.fakes import MODEL, FakeOf, FakeServer, Network, Reply, Row
+from tests.models.server.fakes import MODEL, FakeServer, MakeFake, Network, Reply, Row
 from tests.models.tiny import TEXTS
 
 SENTENCES = [Sentence.parse(text) for text in TEXTS]
@@ -25,14 +25,14 @@ DIALECTS = ("completions", "vllm", "sglang")
 
 
 class ShiftedLeft(FakeServer):
-    """Each token has the value of the token after it, the last that of a generated one."""
+    """Each token has the value of the next token; the last has that of a generated token."""
 
     def answers(self, values: list[float | None], row: Row) -> tuple[list[float | None], Row]:
         return [None, *values[2:], -1.0][: len(row)], row
 
 
 class GeneratedOnly(FakeServer):
-    """Nothing is said of the tokens that were sent (llama.cpp's server)."""
+    """Reports no values of the tokens in the request (llama.cpp's server)."""
 
     def answers(self, values: list[float | None], row: Row) -> tuple[list[float | None], Row]:
         del values, row
@@ -40,16 +40,16 @@ class GeneratedOnly(FakeServer):
 
 
 class GeneratedForEchoed(FakeServer):
-    """As many values as tokens, all of tokens that were generated: chance-level accuracies."""
+    """Reports as many values as tokens, but of generated tokens, which gives chance accuracy."""
 
     def answers(self, values: list[float | None], row: Row) -> tuple[list[float | None], Row]:
         del values
-        likeliest = self.network(row).max(axis=1).tolist()
-        return [None, *likeliest[: len(row) - 1]], row
+        largest = self.network(row).max(axis=1).tolist()
+        return [None, *largest[: len(row) - 1]], row
 
 
 class OrderDependent(FakeServer):
-    """Of blocks that were read before, the values are those of another place (prefix caching)."""
+    """Reports values of other positions for blocks that it read before (prefix caching)."""
 
     block = 16
 
@@ -64,7 +64,7 @@ class OrderDependent(FakeServer):
 
 
 class SizeDependent(FakeServer):
-    """All rows of a request but the first are off by the padding that they were read with."""
+    """Padding changes the values of all rows of a request except the first."""
 
     def completions(self, body: Any) -> Reply:
         return self._spoil(super().completions(body), "choices")
@@ -85,12 +85,12 @@ class SizeDependent(FakeServer):
 
 
 class BeginningTwice(FakeServer):
-    def reads(self, row: Row) -> Row:
+    def replace_row(self, row: Row) -> Row:
         return [row[0], *row]
 
 
 class BeginningTwiceHidden(BeginningTwice):
-    """Nothing betrays it but the number of tokens that it says it has read."""
+    """Only the reported number of tokens reveals the fault."""
 
     def answers(self, values: list[float | None], row: Row) -> tuple[list[float | None], Row]:
         return [None, *values[2:]][: len(row) - 1], row[1:]
@@ -109,9 +109,9 @@ class BeginningTwiceHidden(BeginningTwice):
 
 
 class BeginningNever(FakeServer):
-    """The first token is not read; the answer is filled up so that nothing seems to lack."""
+    """Does not read the first token, but fills the answer, so that nothing seems missing."""
 
-    def reads(self, row: Row) -> Row:
+    def replace_row(self, row: Row) -> Row:
         return row[1:] or row
 
     def answers(self, values: list[float | None], row: Row) -> tuple[list[float | None], Row]:
@@ -119,31 +119,31 @@ class BeginningNever(FakeServer):
 
 
 class Retokenising(FakeServer):
-    """Writes the tokens as a text and cuts it anew."""
+    """Decodes the tokens to a text and tokenizes it again."""
 
-    def reads(self, row: Row) -> Row:
+    def replace_row(self, row: Row) -> Row:
         return list(self.tokenizer(self.tokenizer.decode(row))["input_ids"])
 
 
 class Truncating(FakeServer):
-    def reads(self, row: Row) -> Row:
+    def replace_row(self, row: Row) -> Row:
         return row[-10:]
 
 
 class NotANumber(FakeServer):
-    """Now and then, as half precision overflows."""
+    """Sometimes reports nan, as when half precision overflows."""
 
     value = float("nan")
 
     def values(self, row: Row, log_probs: np.ndarray) -> list[float | None]:
         values = super().values(row, log_probs)
-        if self.is_tired and len(row) > 12:
+        if self.is_probed and len(row) > 12:
             values[3] = self.value
         return values
 
 
 class Infinite(NotANumber):
-    """Now and then a token is impossible."""
+    """Sometimes reports that a token is impossible."""
 
     value = -float("inf")
 
@@ -154,49 +154,49 @@ class Probabilities(FakeServer):
 
 
 class NothingBeyondTwenty(FakeServer):
-    """Of tokens that are not among the twenty likeliest, nothing is said."""
+    """Reports no values of tokens outside the twenty likeliest."""
 
     def values(self, row: Row, log_probs: np.ndarray) -> list[float | None]:
         values = super().values(row, log_probs)
-        for place in range(1, len(row)):
-            least = float(np.sort(log_probs[place - 1])[-self.cap])
-            value = values[place]
-            if value is not None and value < least:
-                values[place] = self.instead(least)
+        for position in range(1, len(row)):
+            smallest = float(np.sort(log_probs[position - 1])[-self.cap])
+            value = values[position]
+            if value is not None and value < smallest:
+                values[position] = self.replace_value(smallest)
         return values
 
-    def instead(self, least: float) -> float | None:
-        del least
+    def replace_value(self, smallest: float) -> float | None:
+        del smallest
         return None
 
 
 class TwentiethBeyondTwenty(NothingBeyondTwenty):
-    def instead(self, least: float) -> float | None:
-        return least
+    def replace_value(self, smallest: float) -> float | None:
+        return smallest
 
 
 class Rounded(FakeServer):
-    """Writes one decimal."""
+    """Rounds values to one decimal."""
 
-    def read(self, row: Row) -> tuple[list[float | None], Row, np.ndarray, int]:
+    def read_row(self, row: Row) -> tuple[list[float | None], Row, np.ndarray, int]:
         exact = self.network
         try:
             self.network = lambda row: exact(row).round(1)
-            return super().read(row)
+            return super().read_row(row)
         finally:
             self.network = exact
 
 
 class Silent(FakeServer):
-    """Tells no alternatives when it generates, so that nothing can be compared."""
+    """Reports no alternatives of generated tokens, so that nothing can be compared."""
 
-    def likeliest(self, following: np.ndarray, n: int, drawn: int) -> dict[int, float]:
-        del following, n, drawn
+    def select_likeliest(self, following: np.ndarray, n: int, sampled: int) -> dict[int, float]:
+        del following, n, sampled
         return {}
 
 
 class Tempered(FakeServer):
-    """Generates at a temperature, and echoes without."""
+    """Generates with a temperature, but echoes without."""
 
     def next_values(self, log_probs: np.ndarray) -> np.ndarray:
         warm: np.ndarray = log_probs[-1] / 0.7
@@ -204,9 +204,9 @@ class Tempered(FakeServer):
 
 
 class Incomplete(FakeServer):
-    """One part of an answer is missing, whenever there are several."""
+    """Omits one part of an answer with several parts."""
 
-    def replies(self, reply: Reply) -> Reply:
+    def replace_reply(self, reply: Reply) -> Reply:
         parts = reply.body if isinstance(reply.body, list) else reply.body.get("choices", [])
         if len(parts) > 1:
             del parts[-1]
@@ -214,10 +214,10 @@ class Incomplete(FakeServer):
 
 
 class Renamed(FakeServer):
-    """Its answers call the model otherwise after a while."""
+    """Reports another name of the model after the probes."""
 
-    def replies(self, reply: Reply) -> Reply:
-        if self.is_tired:
+    def replace_reply(self, reply: Reply) -> Reply:
+        if self.is_probed:
             if isinstance(reply.body, list):
                 for part in reply.body:
                     part["meta_info"]["weight_version"] = "7"
@@ -261,30 +261,32 @@ REFUSED: dict[type[FakeServer], set[str]] = {
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses a hundredth as long."""
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make pauses a hundred times shorter."""
     monkeypatch.setattr(client, "_FIRST_PAUSE", 0.005)
     monkeypatch.setattr(client, "_MAX_PAUSE", 0.05)
 
 
-def scores(fake: FakeServer, url: str, options: str = "", patience: float = 3.0) -> np.ndarray:
+def score_served(
+    fake: FakeServer, url: str, options: str = "", patience: float = 3.0
+) -> np.ndarray:
     address = parse_address(f"{url}#{MODEL}?patience={patience}{options}")
     served = ServerModel(address, fake.tokenizer)
-    fake.is_tired = True
+    fake.is_probed = True
     return served.log_probs(SENTENCES)
 
 
-def expected(fake: FakeServer, sentences: list[Sentence]) -> list[float]:
-    """Witness: the network's own sums."""
+def score_locally(fake: FakeServer, sentences: list[Sentence]) -> list[float]:
+    """Witness: sums computed by the network itself."""
     network: Any = fake.network
     rows = fake.tokenizer([sentence.text for sentence in sentences])["input_ids"]
     return [network.score([fake.tokenizer.bos_token_id, *row], 1) for row in rows]
 
 
-OF_TOKENS = [kind for kind in REFUSED if kind.__name__.startswith(("Beg", "Ret", "Tru", "Gen"))]
-"""Faults that are told by the tokens, and must be seen without them too."""
+TOKEN_FAULTS = [kind for kind in REFUSED if kind.__name__.startswith(("Beg", "Ret", "Tru", "Gen"))]
+"""Faults that tokens reveal, and that must be found without tokens as well."""
 
-OF_FORMS = (
+DIALECT_FAULTS = (
     SizeDependent,
     BeginningTwiceHidden,
     Retokenising,
@@ -295,37 +297,37 @@ OF_FORMS = (
     Incomplete,
     Renamed,
 )
-"""Faults that each dialect tells in its own form."""
+"""Faults that look different in each dialect."""
 
 CASES = [
     *((kind, "completions", True) for kind in REFUSED),
-    *((kind, "completions", False) for kind in OF_TOKENS),
-    *((kind, dialect, True) for kind in OF_FORMS for dialect in ("vllm", "sglang")),
+    *((kind, "completions", False) for kind in TOKEN_FAULTS),
+    *((kind, dialect, True) for kind in DIALECT_FAULTS for dialect in ("vllm", "sglang")),
 ]
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize(
-    ("faulty", "dialect", "tells_ids"),
+    ("faulty", "dialect", "returns_ids"),
     CASES,
     ids=[f"{kind.__name__}-{dialect}{'' if ids else '-texts'}" for kind, dialect, ids in CASES],
 )
-def test_a_faulty_server_is_refused_by_name(
-    faulty: type[FakeServer], dialect: str, tells_ids: bool, fake_of: FakeOf
+def test_faulty_server_is_refused_by_name(
+    faulty: type[FakeServer], dialect: str, returns_ids: bool, make_fake: MakeFake
 ) -> None:
-    fake = fake_of(faulty, tells_ids=tells_ids)
-    with fake.at_hand() as url, pytest.raises(ServerFaultError) as caught:
-        scores(fake, url, f"&dialect={dialect}")
-    assert any(f"cannot be used: {fault}" in str(caught.value) for fault in REFUSED[faulty])
+    fake = make_fake(faulty, returns_ids=returns_ids)
+    with fake.in_process() as url, pytest.raises(ServerFaultError) as error:
+        score_served(fake, url, f"&dialect={dialect}")
+    assert any(f"cannot be used: {fault}" in str(error.value) for fault in REFUSED[faulty])
 
 
-# What passes is survived: the scores are those of the local network, each of them
+# Temporary faults are survived: all scores equal those of the local network
 
 
 class Burst(FakeServer):
-    """Refuses one request in three, with a status that passes."""
+    """Refuses one request in three with a temporary status."""
 
-    def replies(self, reply: Reply) -> Reply:
+    def replace_reply(self, reply: Reply) -> Reply:
         n = len(self.requests)
         if n % 3 == 0:
             status = (429, 500, 503)[n % 9 // 3]
@@ -334,34 +336,34 @@ class Burst(FakeServer):
 
 
 class CutOff(FakeServer):
-    """Breaks off in the middle of one answer in four."""
+    """Breaks off one answer in four."""
 
-    def replies(self, reply: Reply) -> Reply:
+    def replace_reply(self, reply: Reply) -> Reply:
         return replace(reply, cut=len(self.requests) % 4 == 0)
 
 
 class ForgetsOnce(Incomplete):
-    """Lacks a part of one answer in five."""
+    """Omits a part of one answer in five."""
 
-    def replies(self, reply: Reply) -> Reply:
-        return super().replies(reply) if len(self.requests) % 5 == 0 else reply
+    def replace_reply(self, reply: Reply) -> Reply:
+        return super().replace_reply(reply) if len(self.requests) % 5 == 0 else reply
 
 
 class Slow(FakeServer):
-    """Takes longer than is allowed, for a while."""
+    """Sometimes exceeds the time limit."""
 
-    def replies(self, reply: Reply) -> Reply:
-        return replace(reply, pause=0.7 if self.is_tired and self.rng.random() < 0.3 else 0.0)
+    def replace_reply(self, reply: Reply) -> Reply:
+        return replace(reply, pause=0.7 if self.is_probed and self.rng.random() < 0.3 else 0.0)
 
 
 class FewAlternatives(FakeServer):
-    """Tells five alternatives and refuses to tell more: no fault."""
+    """Reports at most five alternatives, which is no fault."""
 
     cap = 5
 
 
 class Strict(FakeServer):
-    """Refuses fields that it does not know: no fault either."""
+    """Refuses unknown fields, which is no fault."""
 
     def completions(self, body: Any) -> Reply:
         if "return_tokens_as_token_ids" in body:
@@ -369,7 +371,7 @@ class Strict(FakeServer):
         return super().completions(body)
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize(
     ("faulty", "dialect"),
     [
@@ -380,29 +382,29 @@ class Strict(FakeServer):
         *((kind, "sglang") for kind in (FakeServer, ForgetsOnce, FewAlternatives)),
     ],
 )
-def test_what_passes_is_survived_without_a_wrong_score(
-    faulty: type[FakeServer], dialect: str, fake_of: FakeOf
+def test_temporary_faults_do_not_change_scores(
+    faulty: type[FakeServer], dialect: str, make_fake: MakeFake
 ) -> None:
-    fake = fake_of(faulty)
-    with fake.running() if faulty in {Burst, CutOff, Slow} else fake.at_hand() as url:
-        served = scores(fake, url, f"&dialect={dialect}&batch=5&timeout=0.5")
-    own = expected(fake, SENTENCES)
-    np.testing.assert_allclose(served, own, rtol=0, atol=1e-4)
+    fake = make_fake(faulty)
+    with fake.running() if faulty in {Burst, CutOff, Slow} else fake.in_process() as url:
+        served = score_served(fake, url, f"&dialect={dialect}&batch=5&timeout=0.5")
+    local_scores = score_locally(fake, SENTENCES)
+    np.testing.assert_allclose(served, local_scores, rtol=0, atol=1e-4)
 
 
-@pytest.mark.usefixtures("quick")
-def test_a_server_that_stays_slow_is_given_up(fake_of: FakeOf) -> None:
+@pytest.mark.usefixtures("short_pauses")
+def test_permanently_slow_server_is_refused(make_fake: MakeFake) -> None:
     class Asleep(FakeServer):
-        def replies(self, reply: Reply) -> Reply:
-            return replace(reply, pause=0.3 if self.is_tired else 0.0)
+        def replace_reply(self, reply: Reply) -> Reply:
+            return replace(reply, pause=0.3 if self.is_probed else 0.0)
 
-    fake = fake_of(Asleep)
+    fake = make_fake(Asleep)
     with fake.running() as url, pytest.raises(ModelError, match=r"took more than 0\.2 seconds"):
-        scores(fake, url, "&timeout=0.2", patience=0.5)
+        score_served(fake, url, "&timeout=0.2", patience=0.5)
 
 
-@pytest.mark.usefixtures("quick")
-def test_nobody_there_is_said_at_once() -> None:
+@pytest.mark.usefixtures("short_pauses")
+def test_unreachable_server_is_reported() -> None:
     with FakeServer(lambda row: np.zeros((len(row), 2)), None).running() as url:
         pass  # the port is free again
     address = parse_address(f"{url}#{MODEL}?patience=0.2")
@@ -410,23 +412,23 @@ def test_nobody_there_is_said_at_once() -> None:
         client.Client(address).get(f"{url}/models")
 
 
-# A restart in the middle of the work
+# A restart during the work
 
 
-def other_network(network: Network) -> Network:
-    """The like of it: near in kind, another model."""
+def make_other_network(network: Network) -> Network:
+    """Return another model that is similar to a network."""
 
-    def read(row: Row) -> np.ndarray:
+    def compute_log_probs(row: Row) -> np.ndarray:
         warm = network(row) / 1.5
         return np.asarray(warm - np.log(np.exp(warm).sum(axis=1, keepdims=True)))
 
-    return read
+    return compute_log_probs
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_after_a_restart_only_the_same_model_is_accepted(dialect: str, fake_of: FakeOf) -> None:
-    fake = fake_of()
+def test_after_a_restart_only_the_same_model_is_accepted(dialect: str, make_fake: MakeFake) -> None:
+    fake = make_fake()
     options = f"tokenizer={fake.location}&dialect={dialect}&patience=5"
     with fake.running() as url:
         served = load_server(f"{url}#{MODEL}?{options}", name="served")
@@ -434,12 +436,12 @@ def test_after_a_restart_only_the_same_model_is_accepted(dialect: str, fake_of: 
     port = int(url.rpartition(":")[2].partition("/")[0])
     with fake.running(port):
         second = served.log_probs(SENTENCES[5:10])
-    own = expected(fake, SENTENCES[:10])
-    np.testing.assert_allclose([*first, *second], own, rtol=0, atol=1e-4)
-    fake.network = other_network(fake.network)
-    with fake.running(port), pytest.raises(ServerFaultError) as caught:
+    local_scores = score_locally(fake, SENTENCES[:10])
+    np.testing.assert_allclose([*first, *second], local_scores, rtol=0, atol=1e-4)
+    fake.network = make_other_network(fake.network)
+    with fake.running(port), pytest.raises(ServerFaultError) as error:
         served.log_probs(SENTENCES[10:])
-    assert CHANGED in str(caught.value)
+    assert CHANGED in str(error.value)
 
 
 CHANGES: dict[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
@@ -449,75 +451,75 @@ CHANGES: dict[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
 }
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize("change", CHANGES)
-def test_values_that_change_behind_a_connection_that_was_kept_are_not_given_out(
-    change: str, fake_of: FakeOf, tmp_path: Path
+def test_changed_values_on_an_open_connection_are_refused(
+    change: str, make_fake: MakeFake, tmp_path: Path
 ) -> None:
-    """One sentence, a moment after the probes; and none is stored."""
+    """Values of one sentence change directly after the probes; no value is stored."""
 
     class Changed(FakeServer):
         def values(self, row: Row, log_probs: np.ndarray) -> list[float | None]:
             values = super().values(row, log_probs)
-            if self.is_tired:
+            if self.is_probed:
                 exact = np.array(values[1:], np.float64)
                 values[1:] = CHANGES[change](exact, self.rng).tolist()
             return values
 
-    fake = fake_of(Changed)
-    with fake.at_hand() as url:
+    fake = make_fake(Changed)
+    with fake.in_process() as url:
         served = load_server(f"{url}#{MODEL}?tokenizer={fake.location}", name="served")
         served.log_probs(SENTENCES[:1])
-        fake.is_tired = True
+        fake.is_probed = True
         for score in (served.log_probs, served.token_log_probs):
-            with pytest.raises(ServerFaultError) as caught:
+            with pytest.raises(ServerFaultError) as error:
                 score(SENTENCES[:1])
-            assert CHANGED in str(caught.value)
+            assert CHANGED in str(error.value)
         with Store(tmp_path / "store.sqlite") as store:
             with pytest.raises(ServerFaultError):
                 score_sentences([served], SENTENCES, store=store)
-            kept = store.log_probs(served.convention.fingerprint, [s.text for s in SENTENCES])
-            assert np.isnan(kept).all()
+            stored = store.log_probs(served.convention.fingerprint, [s.text for s in SENTENCES])
+            assert np.isnan(stored).all()
 
 
-@pytest.mark.usefixtures("quick")
-def test_what_is_as_coarse_as_the_tolerance_says_is_taken(fake_of: FakeOf) -> None:
-    """Witness: the network in this process; the message says which tolerance is enough."""
-    fake = fake_of(Rounded)
-    with fake.at_hand() as url:
-        with pytest.raises(ServerFaultError, match=r"steps of up to 0\.1 nats") as caught:
-            scores(fake, url)
-        (told,) = re.findall(r"the option tolerance=([0-9.]+)", str(caught.value))
-        served = scores(fake, url, f"&tolerance={told}")
-    own = expected(fake, SENTENCES)
-    np.testing.assert_allclose(served, own, rtol=float(told))
+@pytest.mark.usefixtures("short_pauses")
+def test_rounding_within_the_tolerance_is_accepted(make_fake: MakeFake) -> None:
+    """Witness: the network in this process; the error names a sufficient tolerance."""
+    fake = make_fake(Rounded)
+    with fake.in_process() as url:
+        with pytest.raises(ServerFaultError, match=r"steps of up to 0\.1 nats") as error:
+            score_served(fake, url)
+        (sufficient,) = re.findall(r"the option tolerance=([0-9.]+)", str(error.value))
+        served = score_served(fake, url, f"&tolerance={sufficient}")
+    local_scores = score_locally(fake, SENTENCES)
+    np.testing.assert_allclose(served, local_scores, rtol=float(sufficient))
 
 
-def test_another_model_behind_the_address_has_another_fingerprint(fake_of: FakeOf) -> None:
-    fake = fake_of()
+def test_fingerprint_depends_on_the_model_not_the_address(make_fake: MakeFake) -> None:
+    fake = make_fake()
     fingerprints = []
     for host, change in (("a", ""), ("b", ""), ("a", "network"), ("a", "version")):
         if change == "network":
-            fake.network = other_network(fake.network)
+            fake.network = make_other_network(fake.network)
         if change == "version":
             fake.version = "10.0"
-        with fake.at_hand(host) as url:
+        with fake.in_process(host) as url:
             location = f"{url}#{MODEL}?tokenizer={fake.location}"
             fingerprints.append(load_server(location, name="served").convention.fingerprint)
-    assert fingerprints[0] == fingerprints[1]  # at another address: it is the same model
+    assert fingerprints[0] == fingerprints[1]  # the same model at another address
     assert len(set(fingerprints)) == 3
 
 
-def test_a_foreign_tokenizer_and_a_wrong_name_are_refused(
-    fake_of: FakeOf, tiny_checkpoint: Callable[[str], Any]
+def test_wrong_tokenizer_or_model_name_is_refused(
+    make_fake: MakeFake, tiny_checkpoint: Callable[[str], Any]
 ) -> None:
-    fake = fake_of()
+    fake = make_fake()
     with fake.running() as url:
         for dialect in DIALECTS:
-            foreign = f"tokenizer={tiny_checkpoint('spaced')}&patience=3&dialect={dialect}"
-            with pytest.raises(ServerFaultError) as caught:
-                load_server(f"{url}#{MODEL}?{foreign}", name="served")
-            assert "its tokens represent other texts" in str(caught.value)
+            wrong_tokenizer = f"tokenizer={tiny_checkpoint('spaced')}&patience=3&dialect={dialect}"
+            with pytest.raises(ServerFaultError) as error:
+                load_server(f"{url}#{MODEL}?{wrong_tokenizer}", name="served")
+            assert "its tokens represent other texts" in str(error.value)
         with pytest.raises(
             ServerFaultError, match=f"no model of this name. Its models are {MODEL}"
         ):

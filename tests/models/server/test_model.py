@@ -18,7 +18,7 @@ from contstim.optimization.search.synthesize import synthesize
 from contstim.testing.contract import LanguageModelContract
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
-from tests.models.server.fakes import MODEL, FakeOf, FakeServer, Reply
+from tests.models.server.fakes import MODEL, FakeServer, MakeFake, Reply
 from tests.models.server.hashed import HashedNetwork
 from tests.models.tiny import TEXTS, train_ngrams
 
@@ -26,8 +26,8 @@ PARSED = [Sentence.parse(text) for text in TEXTS]
 
 
 @pytest.fixture(scope="module")
-def fake(fake_of: FakeOf) -> FakeServer:
-    return fake_of()
+def fake(make_fake: MakeFake) -> FakeServer:
+    return make_fake()
 
 
 @pytest.fixture(scope="module")
@@ -42,52 +42,56 @@ class TestContract(LanguageModelContract):
         return served
 
     def reads_as_text(self, model: object, sentence: Sentence, position: int) -> bool:
-        """Sentences are cut as for the local model, whose own contract covers this."""
+        """Sentences are tokenized as for the local model, whose own contract covers this."""
         del model, sentence, position
         return True
 
 
-def test_scores_are_those_of_the_local_network(healthy: FakeServer, local: CausalModel) -> None:
-    """Witness: the same network in this process; other dialects are tried in `test_faulty`."""
-    with healthy.at_hand() as url:
-        served = load_model(f"server:{url}#{MODEL}?tokenizer={healthy.location}")
+def test_scores_equal_those_of_the_local_network(
+    healthy_server: FakeServer, local_model: CausalModel
+) -> None:
+    """Witness: the same network in this process; `test_faulty` covers other dialects."""
+    with healthy_server.in_process() as url:
+        served = load_model(f"server:{url}#{MODEL}?tokenizer={healthy_server.location}")
         scores = served.log_probs(PARSED)
-        np.testing.assert_allclose(scores, local.log_probs(PARSED), rtol=0, atol=1e-4)
+        np.testing.assert_allclose(scores, local_model.log_probs(PARSED), rtol=0, atol=1e-4)
 
 
 class Unhurried(FakeServer):
-    """Takes a tenth of a second for each answer, after the probes."""
+    """Needs a tenth of a second for each answer after the probes."""
 
-    def replies(self, reply: Reply) -> Reply:
-        return replace(reply, pause=0.1 if self.is_tired else 0.0)
+    def replace_reply(self, reply: Reply) -> Reply:
+        return replace(reply, pause=0.1 if self.is_probed else 0.0)
 
 
-def test_waiting_for_a_server_counts_as_the_time_of_its_network(fake_of: FakeOf) -> None:
+def test_waiting_for_a_server_counts_as_network_time(make_fake: MakeFake) -> None:
     """Witness: the pause of the server, and the clock."""
-    fake = fake_of(Unhurried)
+    fake = make_fake(Unhurried)
     with fake.running() as url:
         served = load_model(f"server:{url}#{MODEL}?tokenizer={fake.location}")
-        fake.is_tired = True
+        fake.is_probed = True
         start = perf_counter()
         with counting(Tally()) as tally:
             served.log_probs(PARSED[:1])
-        passed = perf_counter() - start
-    assert 0.1 <= tally.seconds <= passed
+        elapsed = perf_counter() - start
+    assert 0.1 <= tally.seconds <= elapsed
 
 
-def test_searches_ask_the_draft(fake: FakeServer, hashed: HashedNetwork, tmp_path: Path) -> None:
+def test_searches_use_the_draft(
+    fake: FakeServer, hashed_network: HashedNetwork, tmp_path: Path
+) -> None:
     """Witness: the result's scores under the server's own network."""
     words = Vocabulary.from_sentences(PARSED[:3])
     bigram, trigram = (
         load_model(f"kenlm:{train_ngrams(n, tmp_path / f'{n}.arpa')}") for n in (2, 3)
     )
-    with fake.at_hand() as url:
+    with fake.in_process() as url:
         options = f"tokenizer={fake.location}&draft=kenlm:{tmp_path / '2.arpa'}"
         served = load_model(f"server:{url}#{MODEL}?{options}")
         assert served.is_black_box
-        answer = served.replacements(PARSED[1], 1, ["sleeps", "walks"])
-        assert np.isnan(answer.exact).all()
-        assert np.isinf(answer.upper_bound).all()
+        replacements = served.replacements(PARSED[1], 1, ["sleeps", "walks"])
+        assert np.isnan(replacements.exact).all()
+        assert np.isinf(replacements.upper_bound).all()
         draft = served.draft()
         assert draft is not None
         np.testing.assert_array_equal(draft.log_probs(PARSED), bigram.log_probs(PARSED))
@@ -95,7 +99,7 @@ def test_searches_ask_the_draft(fake: FakeServer, hashed: HashedNetwork, tmp_pat
         result = synthesize(served, trigram, PARSED[1], words, seed=0, recipe=recipe)
     tokenizer = fake.tokenizer
     rows = tokenizer([PARSED[1].text, result.synthetic.text])["input_ids"]
-    natural, synthetic = (hashed.score([tokenizer.bos_token_id, *row], 1) for row in rows)
+    natural, synthetic = (hashed_network.score([tokenizer.bos_token_id, *row], 1) for row in rows)
     assert result.log_probs[0] == pytest.approx(synthetic, abs=1e-3)
     assert synthetic >= natural - 1e-3
     assert result.log_probs[1] < result.natural_log_probs[1]

@@ -1,4 +1,4 @@
-"""Answers of no form that a dialect knows: each is an error that says so, whatever stands in it."""
+"""Malformed answers: each is read or raises an error, for any content."""
 
 from contextlib import suppress
 from typing import Any
@@ -52,7 +52,7 @@ def test_any_answer_is_read_or_refused(name: str) -> None:
     dialect = DIALECTS[name]
 
     @given(ANSWERS[name])
-    def read(answer: Any) -> None:
+    def check_answer(answer: Any) -> None:
         for attempt in (
             lambda: dialect.reads_echo(answer, [(5, 7)])[0][0][0],
             lambda: dialect.reads_alternatives(answer).values(),
@@ -60,4 +60,4 @@ def test_any_answer_is_read_or_refused(name: str) -> None:
             with suppress(PassingError):
                 assert all(v is None or isinstance(v, float) for v in attempt())
 
-    read()
+    check_answer()

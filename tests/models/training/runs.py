@@ -32,18 +32,18 @@ def train(
     **network: object,
 ) -> Training:
     """Train a tiny network of a kind on the texts of the tiny checkpoints."""
-    own: settings.TransformerSettings | settings.RecurrentSettings
+    config: settings.TransformerSettings | settings.RecurrentSettings
     if kind in ("gpt2", "bert"):
-        own = settings.TransformerSettings(kind, width=16, layers=1, heads=2, window=32)  # type: ignore[arg-type]
+        config = settings.TransformerSettings(kind, width=16, layers=1, heads=2, window=32)  # type: ignore[arg-type]
     else:
-        own = settings.RecurrentSettings(kind, embedding=8, hidden=8, min_count=1)  # type: ignore[arg-type]
-    own = replace(own, **network)  # type: ignore[arg-type]
-    return train_network(SENTENCES, out, own, training, device="cpu", on_progress=on_progress)
+        config = settings.RecurrentSettings(kind, embedding=8, hidden=8, min_count=1)  # type: ignore[arg-type]
+    config = replace(config, **network)  # type: ignore[arg-type]
+    return train_network(SENTENCES, out, config, training, device="cpu", on_progress=on_progress)
 
 
-def weights(folder: Path) -> dict[str, Tensor]:
+def load_weights(folder: Path) -> dict[str, Tensor]:
     return safetensors.torch.load_file(folder / "model.safetensors")
 
 
-def losses(done: Training) -> list[tuple[float, float]]:
-    return [(epoch.training_loss, epoch.validation_loss) for epoch in done.curve]
+def list_losses(training: Training) -> list[tuple[float, float]]:
+    return [(epoch.training_loss, epoch.validation_loss) for epoch in training.curve]

@@ -1,4 +1,4 @@
-"""Restarts of a classifier, and the sentences that it is trained on."""
+"""Restarts of a classifier, and the sentences on which it is trained."""
 
 import json
 from dataclasses import replace
@@ -25,15 +25,15 @@ from contstim.models.training.run import split_sentences
 from contstim.models.training.settings import ClassifierSettings, TrainingSettings
 from contstim.words.sentence import Sentence
 from tests.models.tiny import TEXTS, Folder
-from tests.models.training.runs import losses, weights
+from tests.models.training.runs import list_losses, load_weights
 
 TRAINING = TrainingSettings(
     epochs=2, batch_size=8, learning_rate=0.01, validation=0.2, patience=3, seed=4
 )
 
 
-def labelled(text: str) -> list[LabelledSentence]:
-    """The sentence, and its words backwards."""
+def make_labelled(text: str) -> list[LabelledSentence]:
+    """Return the sentence, and its words in reverse order."""
     words = tuple(text[:-1].split())
     return [
         LabelledSentence(words, text[-1]),
@@ -41,8 +41,8 @@ def labelled(text: str) -> list[LabelledSentence]:
     ]
 
 
-SENTENCES = [one for text in TEXTS for one in labelled(text)]
-APART = split_sentences(SENTENCES, TRAINING)[1]
+SENTENCES = [sentence for text in TEXTS for sentence in make_labelled(text)]
+VALIDATION_SENTENCES = split_sentences(SENTENCES, TRAINING)[1]
 
 
 @pytest.fixture(scope="module")
@@ -51,47 +51,51 @@ def base(tiny_checkpoint: Folder) -> str:
 
 
 def train(
-    base: str, out: Path, settings: TrainingSettings = TRAINING, **more: Any
+    base: str, out: Path, settings: TrainingSettings = TRAINING, **options: Any
 ) -> list[Training]:
     network = ClassifierSettings(base=base)
-    return train_acceptability(SENTENCES, out, 2, network, settings, device="cpu", **more)
+    return train_acceptability(SENTENCES, out, 2, network, settings, device="cpu", **options)
 
 
 @pytest.fixture(scope="module")
-def done(base: str, tmp_path_factory: pytest.TempPathFactory) -> list[Training]:
+def trainings(base: str, tmp_path_factory: pytest.TempPathFactory) -> list[Training]:
     return train(base, tmp_path_factory.mktemp("cola"))
 
 
-def test_restarts_share_their_sentences_and_differ_in_their_seeds(done: list[Training]) -> None:
-    first, second = done
-    assert [t.facts["settings"]["seed"] for t in done] == [4, 5]
+def test_restarts_share_sentences_and_differ_in_seeds(trainings: list[Training]) -> None:
+    first, second = trainings
+    assert [t.facts["settings"]["seed"] for t in trainings] == [4, 5]
     for name in ("text_sha256", "validation_sha256"):
         assert first.facts["settings"][name] == second.facts["settings"][name]
-    assert len(APART) == round(0.2 * len(SENTENCES))
-    assert losses(first) != losses(second)
+    assert len(VALIDATION_SENTENCES) == round(0.2 * len(SENTENCES))
+    assert list_losses(first) != list_losses(second)
 
 
-def test_the_record_is_like_that_of_other_trainings(done: list[Training]) -> None:
-    record = json.loads((done[0].out / "training.json").read_text(encoding="utf-8"))
+def test_record_has_the_form_of_other_trainings(trainings: list[Training]) -> None:
+    record = json.loads((trainings[0].out / "training.json").read_text(encoding="utf-8"))
     assert record["text"]["sentences"] == len(SENTENCES)
-    assert record["text"]["validation_sentences"] == len(APART)
+    assert record["text"]["validation_sentences"] == len(VALIDATION_SENTENCES)
     assert record["model"]["sentences_cut"] == 0
-    assert record["curve"][0]["predictions"] == len(SENTENCES) - len(APART)
-    assert (done[0].out / "curve.png").is_file()
+    assert record["curve"][0]["predictions"] == len(SENTENCES) - len(VALIDATION_SENTENCES)
+    assert (trainings[0].out / "curve.png").is_file()
 
 
-def test_a_restart_loads_as_a_classifier_with_the_recorded_loss(done: list[Training]) -> None:
-    """Witness: the validation loss, recomputed from the probabilities of the loaded model."""
-    for training in done:
+def test_restart_loads_as_classifier_with_the_recorded_loss(trainings: list[Training]) -> None:
+    """Witness: the validation loss from the probabilities of the loaded model."""
+    for training in trainings:
         model = load_classifier(str(training.out), name="m", loading=Loading(device="cpu"))
-        acceptable = torch.from_numpy(model.probabilities([one.plain for one in APART]))
-        labels = torch.tensor([float(one.acceptable) for one in APART]).double()
+        acceptable = torch.from_numpy(
+            model.probabilities([sentence.plain for sentence in VALIDATION_SENTENCES])
+        )
+        labels = torch.tensor(
+            [float(sentence.acceptable) for sentence in VALIDATION_SENTENCES]
+        ).double()
         loss = torch.nn.functional.binary_cross_entropy(acceptable, labels)
         assert training.best.validation_loss == pytest.approx(float(loss), abs=1e-5)
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "gpt2"])
-def test_the_loss_is_the_networks_own(name: str, tiny_checkpoint: Folder) -> None:
+def test_loss_equals_the_networks_own_loss(name: str, tiny_checkpoint: Folder) -> None:
     """Witness: the loss that `transformers` computes from labels, in a padded batch."""
     from contstim.models.batching import pad_rows
 
@@ -102,45 +106,54 @@ def test_the_loss_is_the_networks_own(name: str, tiny_checkpoint: Folder) -> Non
         ours = -task.log_probs(*map(torch.from_numpy, pad_rows(rows)))
         for row, loss in zip(rows, ours, strict=True):
             ids = torch.from_numpy(row[1:])[None]
-            alone = network(input_ids=ids, labels=torch.tensor([int(row[0])])).loss
-            assert float(loss) == pytest.approx(float(alone), abs=1e-5)
+            expected = network(input_ids=ids, labels=torch.tensor([int(row[0])])).loss
+            assert float(loss) == pytest.approx(float(expected), abs=1e-5)
     assert [int(row[0]) for row in rows] == [1, 0, 1, 0]
 
 
-def test_it_learns_which_sentences_are_acceptable(base: str, tmp_path: Path) -> None:
-    """Two sentences, one of them always rejected, are told apart with the right sign."""
-    good, bad = labelled(TEXTS[0])[0], replace(labelled(TEXTS[1])[0], acceptable=False)
+def test_classifier_learns_acceptability(base: str, tmp_path: Path) -> None:
+    """Two sentences, one of them always rejected, get scores with the right sign."""
+    acceptable, unacceptable = (
+        make_labelled(TEXTS[0])[0],
+        replace(make_labelled(TEXTS[1])[0], acceptable=False),
+    )
     network = ClassifierSettings(base=base)
     settings = replace(TRAINING, epochs=3)
-    (done,) = train_acceptability([good, bad] * 40, tmp_path, 1, network, settings, device="cpu")
-    model = load_classifier(str(done.out), name="m", loading=Loading(device="cpu"))
-    assert (model.scores([good.plain, bad.plain]) * [1, -1] > 0).all()
+    (training,) = train_acceptability(
+        [acceptable, unacceptable] * 40, tmp_path, 1, network, settings, device="cpu"
+    )
+    model = load_classifier(str(training.out), name="m", loading=Loading(device="cpu"))
+    assert (model.scores([acceptable.plain, unacceptable.plain]) * [1, -1] > 0).all()
 
 
 class _InterruptedError(Exception):
     pass
 
 
-def test_restarts_resume_bit_for_bit(base: str, done: list[Training], tmp_path: Path) -> None:
+def test_restarts_resume_bit_for_bit(base: str, trainings: list[Training], tmp_path: Path) -> None:
     """Witness: the same restarts without an interruption."""
 
-    def interrupt(number: int, now: Progress) -> None:
-        if (number, now.epoch) == (2, 2):
+    def interrupt(number: int, progress: Progress) -> None:
+        if (number, progress.epoch) == (2, 2):
             raise _InterruptedError
 
     with pytest.raises(_InterruptedError):
         train(base, tmp_path, on_progress=interrupt)
     assert not (tmp_path / "restart-1" / CHECKPOINT).exists()
     assert (tmp_path / "restart-2" / CHECKPOINT).is_file()
-    again: list[tuple[int, int]] = []
-    train(base, tmp_path, on_progress=lambda number, now: again.append((number, now.epoch)))
-    assert set(again) == {(2, 2)}
-    for number, training in enumerate(done, start=1):
-        ours, theirs = weights(tmp_path / f"restart-{number}"), weights(training.out)
+    resumed_epochs: list[tuple[int, int]] = []
+    train(
+        base,
+        tmp_path,
+        on_progress=lambda number, progress: resumed_epochs.append((number, progress.epoch)),
+    )
+    assert set(resumed_epochs) == {(2, 2)}
+    for number, training in enumerate(trainings, start=1):
+        ours, theirs = load_weights(tmp_path / f"restart-{number}"), load_weights(training.out)
         assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
 
 
-def test_what_cannot_be_trained_is_refused(base: str, tmp_path: Path) -> None:
+def test_invalid_trainings_are_refused(base: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="`restarts` must be at least 1"):
         train_acceptability(SENTENCES, tmp_path, 0)
     with pytest.raises(InputError, match=r"`batch_size` must be at most .*, got 80"):
@@ -149,14 +162,16 @@ def test_what_cannot_be_trained_is_refused(base: str, tmp_path: Path) -> None:
         train("./nowhere", tmp_path)
 
 
-def test_a_classifier_is_no_base(done: list[Training], tmp_path: Path) -> None:
+def test_classifier_is_refused_as_base(trainings: list[Training], tmp_path: Path) -> None:
     """Its head would be the same in every restart."""
     with pytest.raises(ModelError, match="is already a classifier"):
-        train(str(done[0].out), tmp_path)
+        train(str(trainings[0].out), tmp_path)
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
-def test_long_sentences_cut_or_refused(name: str, tiny_checkpoint: Folder, tmp_path: Path) -> None:
+def test_long_sentences_are_truncated_in_training_only(
+    name: str, tiny_checkpoint: Folder, tmp_path: Path
+) -> None:
     """Witness: the tokenizer's own truncation."""
     long = LabelledSentence(("dog",) * 90, ".")
     folder = str(tiny_checkpoint(name))
@@ -176,21 +191,21 @@ def test_long_sentences_cut_or_refused(name: str, tiny_checkpoint: Folder, tmp_p
 COLA = 'a1\t1\t\tThe dog barked.\na1\t0\t*\tDog the barked\nb2\t1\t\tHe said "no", and left!\n'
 
 
-def write(path: Path, text: str) -> Path:
+def write_file(path: Path, text: str) -> Path:
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def test_published_files_have_four_columns_and_no_header(tmp_path: Path) -> None:
-    """Quotation marks are no markup there."""
-    found = read_cola(write(tmp_path / "cola.tsv", COLA))
-    assert [(one.acceptable, one.text) for one in found] == [
+    """Quotation marks are ordinary characters in these files."""
+    sentences = read_cola(write_file(tmp_path / "cola.tsv", COLA))
+    assert [(sentence.acceptable, sentence.text) for sentence in sentences] == [
         (True, "The dog barked."),
         (False, "Dog the barked."),
         (True, 'He said "no", and left!'),
     ]
-    assert found[0].plain == Sentence.parse("The dog barked.")
-    assert str(found[1]) == "0\tDog the barked."
+    assert sentences[0].plain == Sentence.parse("The dog barked.")
+    assert str(sentences[1]) == "0\tDog the barked."
 
 
 def test_tables_are_read_by_their_header(tmp_path: Path) -> None:
@@ -200,8 +215,8 @@ def test_tables_are_read_by_their_header(tmp_path: Path) -> None:
         LabelledSentence(("Yes,", "it", "does"), "."),
         LabelledSentence(("It", "do"), ".", False),
     ]
-    assert read_cola(write(tmp_path / "cola.csv", csv)) == expected
-    assert read_cola(write(tmp_path / "cola.tsv", tabs)) == expected
+    assert read_cola(write_file(tmp_path / "cola.csv", csv)) == expected
+    assert read_cola(write_file(tmp_path / "cola.tsv", tabs)) == expected
 
 
 @pytest.mark.parametrize(
@@ -216,20 +231,24 @@ def test_tables_are_read_by_their_header(tmp_path: Path) -> None:
         ("a.csv", "label,text\n1,It does.\n", "lacks the columns sentence"),
     ],
 )
-def test_what_cannot_be_read_says_why(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_unreadable_tables_are_refused_with_a_reason(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
     with pytest.raises(InputError, match=message):
-        read_cola(write(tmp_path / name, text))
+        read_cola(write_file(tmp_path / name, text))
 
 
-def test_annotations_are_columns_of_ones_and_zeros(tmp_path: Path) -> None:
+def test_annotations_are_columns_of_zeros_and_ones(tmp_path: Path) -> None:
     text = (
         "Source\tDomain\tAcceptability\tSentence\tBinding\tN, Adj\n"
         "x\tIn\t1\tShe saw herself.\t1\t0\nx\tIn\t0\tShe saw himself.\t1\t1\n"
     )
-    sentences, features = read_annotations(write(tmp_path / "a.tsv", text))
+    sentences, features = read_annotations(write_file(tmp_path / "a.tsv", text))
     assert features == {"Binding": (True, True), "N, Adj": (False, True)}
-    assert [one.acceptable for one in sentences] == [True, False]
+    assert [sentence.acceptable for sentence in sentences] == [True, False]
     with pytest.raises(InputError, match="has no features"):
-        read_annotations(write(tmp_path / "b.tsv", "label\tsentence\n1\tIt is.\n0\tIt be.\n"))
+        read_annotations(write_file(tmp_path / "b.tsv", "label\tsentence\n1\tIt is.\n0\tIt be.\n"))
     with pytest.raises(InputError, match="row 2: X must be 0 or 1, got '2'"):
-        read_annotations(write(tmp_path / "c.tsv", "label\tsentence\tX\n1\tIt is.\t1\n0\tIt.\t2\n"))
+        read_annotations(
+            write_file(tmp_path / "c.tsv", "label\tsentence\tX\n1\tIt is.\t1\n0\tIt.\t2\n")
+        )

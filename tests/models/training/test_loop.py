@@ -1,4 +1,4 @@
-"""The loop's parts: order of sentences, learning rate, what is kept, what is recorded."""
+"""Parts of the training loop: order of sentences, learning rate, saved model and record."""
 
 import hashlib
 import json
@@ -24,35 +24,38 @@ from contstim.models.training.settings import (
 )
 from contstim.words.sentence import Sentence
 from tests.models.conftest import Draw
-from tests.models.training.runs import KINDS, SENTENCES, TRAINING, losses, train
+from tests.models.training.runs import KINDS, SENTENCES, TRAINING, list_losses, train
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=300), st.integers(1, 9))
-def test_every_row_is_in_one_batch_and_similar_rows_meet(lengths: list[int], size: int) -> None:
-    found = np.array(lengths)
+def test_each_row_is_in_one_batch_with_similar_rows(lengths: list[int], size: int) -> None:
+    length_array = np.array(lengths)
     for batches in (
-        loop.shuffled_batches(found, size, np.random.default_rng(0)),
-        loop.sorted_batches(found, size),
+        loop.shuffled_batches(length_array, size, np.random.default_rng(0)),
+        loop.sorted_batches(length_array, size),
     ):
         assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
         assert all(0 < len(batch) <= size for batch in batches)
         assert sum(len(batch) < size for batch in batches) <= 1 + len(lengths) // (64 * size)
-    spans = [found[batch].max() - found[batch].min() for batch in loop.sorted_batches(found, size)]
-    assert sum(spans) <= found.max() - found.min()
+    spans = [
+        length_array[batch].max() - length_array[batch].min()
+        for batch in loop.sorted_batches(length_array, size)
+    ]
+    assert sum(spans) <= length_array.max() - length_array.min()
 
 
-def test_every_epoch_has_an_order_of_its_own() -> None:
+def test_each_epoch_has_its_own_order() -> None:
     lengths = np.full(100, 5)
-    first, again, other = (
+    first, repeated, other = (
         np.concatenate(loop.shuffled_batches(lengths, 8, np.random.default_rng([0, epoch])))
         for epoch in (0, 0, 1)
     )
-    assert (first == again).all()
+    assert (first == repeated).all()
     assert (first != other).any()
 
 
 @given(st.integers(2, 500), st.floats(0.001, 0.999), st.integers(0, 5))
-def test_validation_sentences_are_kept_apart(n: int, share: float, seed: int) -> None:
+def test_validation_sentences_are_not_trained_on(n: int, share: float, seed: int) -> None:
     settings = TrainingSettings(validation=share, seed=seed)
     sentences = [Sentence((f"w{i}",)) for i in range(n)]
     numbers = [[int(s.words[0][1:]) for s in part] for part in split_sentences(sentences, settings)]
@@ -62,7 +65,7 @@ def test_validation_sentences_are_kept_apart(n: int, share: float, seed: int) ->
 
 
 @given(st.integers(1, 2_000), st.floats(0.001, 0.999))
-def test_the_learning_rate_rises_to_its_peak_and_falls_to_zero(steps: int, warmup: float) -> None:
+def test_learning_rate_rises_to_its_peak_and_falls_to_zero(steps: int, warmup: float) -> None:
     settings = TrainingSettings(warmup=warmup, learning_rate=0.5)
     rates = np.array([loop.learning_rate(step, steps, settings) for step in range(steps)])
     assert ((rates > 0) & (rates <= 0.5)).all()
@@ -75,35 +78,41 @@ def test_the_learning_rate_rises_to_its_peak_and_falls_to_zero(steps: int, warmu
         assert rates[-1] < 0.5 * 2 / ((1 - warmup) * steps)
 
 
-def test_the_loss_is_that_of_the_scores(tmp_path: Path) -> None:
-    """Witness: the finished model's own scores of the sentences kept apart."""
-    done = train("lstm", tmp_path / "lstm")
-    _, kept = split_sentences(SENTENCES, TRAINING)
+def test_loss_equals_that_of_the_scores(tmp_path: Path) -> None:
+    """Witness: the finished model's own scores of the validation sentences."""
+    training = train("lstm", tmp_path / "lstm")
+    _, validation = split_sentences(SENTENCES, TRAINING)
     model = load_model(f"lstm:{tmp_path / 'lstm'}")
-    predictions = sum(len(sentence) + 1 for sentence in kept)
-    expected = math.exp(-model.log_probs(kept).sum() / predictions)
-    assert done.perplexity == pytest.approx(expected, rel=1e-4)
-    assert done.facts["text"]["validation_sentences"] == len(kept)
+    predictions = sum(len(sentence) + 1 for sentence in validation)
+    expected = math.exp(-model.log_probs(validation).sum() / predictions)
+    assert training.perplexity == pytest.approx(expected, rel=1e-4)
+    assert training.facts["text"]["validation_sentences"] == len(validation)
 
 
-def test_training_stops_when_validation_gets_worse_and_keeps_the_best(tmp_path: Path) -> None:
-    """A learning rate far too high: some epoch is worse than one before it."""
-    wild = replace(TRAINING, epochs=12, learning_rate=1.0, patience=1, warmup=0.01)
-    done = train("lstm", tmp_path / "lstm", wild)
-    validation = [epoch.validation_loss for epoch in done.curve]
+def test_training_stops_early_and_saves_the_best_epoch(tmp_path: Path) -> None:
+    """The learning rate is far too high, so that some epoch is worse than an earlier one."""
+    settings = replace(TRAINING, epochs=12, learning_rate=1.0, patience=1, warmup=0.01)
+    training = train("lstm", tmp_path / "lstm", settings)
+    validation = [epoch.validation_loss for epoch in training.curve]
     assert len(validation) < 12
-    assert done.ended == f"the validation loss has not improved since epoch {len(validation) - 1}"
-    assert done.best.validation_loss == min(validation) == validation[-2]
+    assert (
+        training.ended == f"the validation loss has not improved since epoch {len(validation) - 1}"
+    )
+    assert training.best.validation_loss == min(validation) == validation[-2]
     model = load_model(f"lstm:{tmp_path / 'lstm'}")
-    _, kept = split_sentences(SENTENCES, wild)
-    loss = -model.log_probs(kept).sum() / sum(len(sentence) + 1 for sentence in kept)
+    _, validation_sentences = split_sentences(SENTENCES, settings)
+    loss = -model.log_probs(validation_sentences).sum() / sum(
+        len(sentence) + 1 for sentence in validation_sentences
+    )
     assert loss == pytest.approx(min(validation), rel=1e-4)
 
 
-def test_model_record(tmp_path: Path, draw_curve: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_record_contains_settings_sizes_and_losses(
+    tmp_path: Path, draw_curve: Draw, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Witness: the text's hash and sizes computed here."""
     monkeypatch.setattr("contstim.models.training.record._draw", draw_curve)
-    done = train("rnn", tmp_path / "rnn")
+    training = train("rnn", tmp_path / "rnn")
     record = json.loads((tmp_path / "rnn" / "training.json").read_text())
     text = "".join(f"{sentence.text}\n" for sentence in SENTENCES)
     assert record["settings"]["text_sha256"] == hashlib.sha256(text.encode()).hexdigest()
@@ -115,13 +124,15 @@ def test_model_record(tmp_path: Path, draw_curve: Draw, monkeypatch: pytest.Monk
     assert record["model"]["parameters"] == sum(w.numel() for w in network.parameters())
     assert record["model"]["vocabulary"] == len(words.words)
     assert record["versions"]["torch"] == torch.__version__
-    assert [(e["training_loss"], e["validation_loss"]) for e in record["curve"]] == losses(done)
+    assert [(e["training_loss"], e["validation_loss"]) for e in record["curve"]] == list_losses(
+        training
+    )
     assert record["cpu_seconds"] > 0
     assert record["tokens_per_second"] > 0
     assert (tmp_path / "rnn" / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_texts_of_less_than_a_batch_are_refused(tmp_path: Path) -> None:
+def test_texts_smaller_than_a_batch_are_refused(tmp_path: Path) -> None:
     for kind in ("lstm", "bert"):
         with pytest.raises(InputError, match=r"at most 38, .* the 10 for .*, got 39"):
             train(kind, tmp_path / kind, replace(TRAINING, batch_size=39))
@@ -131,8 +142,8 @@ def test_texts_of_less_than_a_batch_are_refused(tmp_path: Path) -> None:
             train_network(text, tmp_path / "x")
 
 
-def test_bfloat16_trains_as_well(tmp_path: Path) -> None:
-    """Witness: the losses in float32, to the precision that bfloat16 has."""
+def test_bfloat16_training_has_similar_losses(tmp_path: Path) -> None:
+    """Witness: the losses in float32, to the precision of bfloat16."""
     try:
         with torch.autocast("cpu", torch.bfloat16):
             torch.nn.LSTM(2, 2)(torch.zeros(1, 1, 2))
@@ -144,11 +155,11 @@ def test_bfloat16_trains_as_well(tmp_path: Path) -> None:
         for p in ("bfloat16", "float32")
     )
     assert rough.curve != exact.curve
-    np.testing.assert_allclose(losses(rough), losses(exact), rtol=0.05)
+    np.testing.assert_allclose(list_losses(rough), list_losses(exact), rtol=0.05)
 
 
 @pytest.mark.parametrize(
-    ("settings", "wrong", "message"),
+    ("settings", "changes", "message"),
     [
         (TrainingSettings, {"epochs": 0}, "`epochs` must be 1 or more, not 0"),
         (TrainingSettings, {"batch_size": 0}, "batch_size"),
@@ -178,38 +189,40 @@ def test_bfloat16_trains_as_well(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_wrong_settings_are_refused(settings: type, wrong: dict[str, float], message: str) -> None:
+def test_invalid_settings_are_refused(
+    settings: type, changes: dict[str, float], message: str
+) -> None:
     with pytest.raises(InputError, match=message):
-        settings(**wrong)
+        settings(**changes)
 
 
 @pytest.mark.parametrize(
     ("kind", "rate"), [("lstm", 1e5), ("bert", 1e5), *((kind, 1e38) for kind in KINDS)]
 )
-def test_a_huge_learning_rate_leaves_no_model(kind: str, rate: float, tmp_path: Path) -> None:
+def test_diverged_training_leaves_no_model(kind: str, rate: float, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"diverged. Lower `learning_rate`"):
         train(kind, tmp_path / kind, replace(TRAINING, learning_rate=rate))
     assert not (tmp_path / kind).exists()
 
 
-def test_infinite_validation_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last step of an epoch may be the one that spoils the weights."""
+def test_nan_validation_loss_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last step of an epoch can spoil the weights."""
     monkeypatch.setattr(loop.Trainer, "validate", lambda _: math.nan)
     with pytest.raises(ModelError, match="The loss is nan after 5 steps"):
         train("rnn", tmp_path / "rnn")
     assert not (tmp_path / "rnn").exists()
 
 
-def test_infinite_weights_are_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A weight that no sentence kept apart uses may be spoilt while all losses are numbers."""
+def test_nan_weights_are_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A weight that no validation sentence uses can be nan while all losses are finite."""
     trainers: list[loop.Trainer] = []
 
     def validate(trainer: loop.Trainer) -> float:
         trainers.append(trainer)
         return 3.0 - len(trainers)  # the last epoch is the best
 
-    def spoil(now: loop.Progress) -> None:
-        if now.step == now.steps:
+    def spoil(progress: loop.Progress) -> None:
+        if progress.step == progress.steps:
             trainers[0].task.network.get_parameter("forwards.bias_hh_l0").data[:] = math.nan
 
     monkeypatch.setattr(loop.Trainer, "validate", validate)

@@ -1,4 +1,4 @@
-"""Small transformers: tokenizers that round-trip, masks, and folders that `hf:` reads."""
+"""Small transformers: tokenizers without loss of text, masks, and folders that `hf:` reads."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def test_trained_folders_load_as_transformers(folder: Path, kind: str, rule: str
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
-def test_the_loss_is_the_networks_own(kind: TransformerKind) -> None:
+def test_loss_equals_the_networks_own_loss(kind: TransformerKind) -> None:
     """Witness: the loss that `transformers` computes from labels."""
     task = transformer_task(SENTENCES, TransformerSettings(kind, 16, 1, 2, 32))
     network = task.network.eval()
@@ -69,7 +69,7 @@ def test_the_loss_is_the_networks_own(kind: TransformerKind) -> None:
 
 @pytest.mark.parametrize("size", [None, 400])
 def test_byte_level_tokens_spell_any_text(size: int | None) -> None:
-    """Witness: decoding gives back the characters, seen in training or not."""
+    """Witness: decoding returns the characters, seen in training or not."""
     tokenizer = train_tokenizer(SENTENCES, "gpt2", size, 32)
     for sentence in (*SENTENCES, *ODD):
         assert tokenizer.decode(tokenizer(sentence.text)["input_ids"]) == sentence.text
@@ -77,22 +77,24 @@ def test_byte_level_tokens_spell_any_text(size: int | None) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
-def test_the_same_text_gives_the_same_tokenizer(kind: TransformerKind) -> None:
-    """The library's own WordPiece training numbers characters by a hash that is never the same."""
-    first, *others = (train_tokenizer(SENTENCES, kind, 330, 32).get_vocab() for _ in range(4))
-    assert all(other == first for other in others)
+def test_equal_texts_give_equal_tokenizers(kind: TransformerKind) -> None:
+    """The library's own WordPiece training numbers characters by a varying hash."""
+    first, *other_vocabularies = (
+        train_tokenizer(SENTENCES, kind, 330, 32).get_vocab() for _ in range(4)
+    )
+    assert all(vocabulary == first for vocabulary in other_vocabularies)
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
-def test_a_vocabulary_larger_than_the_text_is_refused(kind: str, tmp_path: Path) -> None:
+def test_vocabulary_larger_than_the_text_is_refused(kind: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"`vocabulary_size` .* [0-9]+, got 7,777"):
         train(kind, tmp_path / kind, vocabulary_size=7_777)
     assert not (tmp_path / kind).exists()
 
 
-def test_sentences_longer_than_the_window_are_cut_and_counted(tmp_path: Path) -> None:
-    done = train("gpt2", tmp_path / "gpt2", window=8)
-    assert 0 < done.facts["model"]["sentences_cut"] <= len(SENTENCES)
+def test_sentences_beyond_the_window_are_truncated_and_counted(tmp_path: Path) -> None:
+    training = train("gpt2", tmp_path / "gpt2", window=8)
+    assert 0 < training.facts["model"]["sentences_cut"] <= len(SENTENCES)
 
 
 @given(
@@ -100,7 +102,7 @@ def test_sentences_longer_than_the_window_are_cut_and_counted(tmp_path: Path) ->
     st.one_of(st.none(), st.floats(0.05, 0.95)),
     st.integers(0, 99),
 )
-def test_a_share_of_words_is_hidden(lengths: list[int], share: float | None, seed: int) -> None:
+def test_given_share_of_words_is_hidden(lengths: list[int], share: float | None, seed: int) -> None:
     torch.manual_seed(seed)
     words = torch.arange(14) < torch.tensor(lengths)[:, None]
     words = torch.cat([torch.zeros(len(lengths), 1, dtype=torch.bool), words], dim=1)
@@ -112,7 +114,7 @@ def test_a_share_of_words_is_hidden(lengths: list[int], share: float | None, see
         assert counts.tolist() == [int(np.ceil(np.float32(share) * n)) for n in lengths]
 
 
-def test_hidden_shares_vary_from_one_token_to_all() -> None:
+def test_random_shares_are_uniform_from_one_token_to_all() -> None:
     torch.manual_seed(0)
     counts = draw_hidden(torch.ones(2_000, 8, dtype=torch.bool), None).sum(1)
     shares = np.bincount(counts.numpy(), minlength=9)[1:] / 2_000
@@ -120,39 +122,39 @@ def test_hidden_shares_vary_from_one_token_to_all() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 3, 5])
-def test_the_any_order_loss_is_the_mean_over_all_orders(n: int) -> None:
-    """Witness: the exact plan of the chain rule, of words of one token each."""
+def test_any_order_loss_is_the_mean_over_all_orders(n: int) -> None:
+    """Witness: the exact plan of the chain rule, for words of one token each."""
     plan = chain_plan((SPECIAL, *range(n)))
     answers = torch.from_numpy(np.random.default_rng(n).normal(-5, 2, len(plan.row)))
     words = torch.tensor([[False] + [True] * n])
-    of_size: dict[int, list[Tensor]] = {}
+    sums_by_size: dict[int, list[Tensor]] = {}
     for row, hidden in enumerate(torch.from_numpy(plan.hidden)):
-        # the plan's questions about a row are in the order of its tokens
+        # Questions of a plan about a row are in the order of its tokens
         parts = over_orders(answers[torch.from_numpy(plan.row == row)], hidden[None], words)
         assert len(parts) == n
         assert ((parts != 0) == hidden[1:]).all()
-        of_size.setdefault(int(hidden.sum()), []).append(parts.sum())
-    # how many are hidden is equally likely from 1 to n, and so is which of them
-    means = torch.stack([torch.stack(sums).mean() for sums in of_size.values()])
+        sums_by_size.setdefault(int(hidden.sum()), []).append(parts.sum())
+    # All numbers of hidden tokens from 1 to n are equally likely, and so are all sets of a size
+    means = torch.stack([torch.stack(sums).mean() for sums in sums_by_size.values()])
     assert float(means.mean()) == pytest.approx(plan.score(answers.numpy()), abs=1e-10)
 
 
-def test_a_model_of_any_order_is_trained_and_scored(tmp_path: Path) -> None:
-    done = train("bert", tmp_path / "bert", masking="any-order")
-    assert done.facts["settings"]["masking"] == "any-order"
-    assert done.curve[-1].training_loss < done.curve[0].training_loss
-    # every token of the text is a prediction, hidden or not
-    assert len({epoch.predictions for epoch in done.curve}) == 1
+def test_any_order_model_is_trained_and_scored(tmp_path: Path) -> None:
+    training = train("bert", tmp_path / "bert", masking="any-order")
+    assert training.facts["settings"]["masking"] == "any-order"
+    assert training.curve[-1].training_loss < training.curve[0].training_loss
+    # Every token of the text counts as a prediction, hidden or not
+    assert len({epoch.predictions for epoch in training.curve}) == 1
     mixture = load_model(f"{tmp_path / 'bert'}@chain-mixture", device="cpu")
     assert np.isfinite(mixture.log_probs(SENTENCES[:2])).all()
 
 
-@pytest.mark.parametrize(("kind", "sign"), [("gpt2", "<|endoftext|>"), ("bert", "[MASK]")])
-def test_a_text_with_a_special_token_is_not_trained_on(
-    kind: str, sign: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("kind", "token"), [("gpt2", "<|endoftext|>"), ("bert", "[MASK]")])
+def test_text_with_a_special_token_is_refused(
+    kind: str, token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    odd = Sentence(("The", sign, "ran"))
-    monkeypatch.setattr(runs, "SENTENCES", [*runs.SENTENCES, *[odd] * 20])
+    sentence = Sentence(("The", token, "ran"))
+    monkeypatch.setattr(runs, "SENTENCES", [*runs.SENTENCES, *[sentence] * 20])
     with pytest.raises(ModelError, match="reads as a special token"):
         train(kind, tmp_path / kind)
     assert not (tmp_path / kind).exists()
