@@ -29,7 +29,7 @@ class Outcome:
     """Counts of a run with outages."""
 
     outages: int  # outages before the last participant finished
-    read_acknowledged: tuple[int, ...]  # acknowledged responses after each outage, and at the end
+    acknowledged: tuple[int, ...]  # acknowledged responses after each outage, and at the end
     lost: int  # acknowledged responses that the database lacks or stores differently
     duplicates: int  # additional responses of a participant to the same trial
     rows: int  # responses in the database at the end
@@ -80,12 +80,12 @@ def _withdraw_participant(server: CollectProcess, number: int) -> tuple[str, str
         body = {name: joined[name] for name in ("participant", "secret")}
         body["questions"] = {"remarks": remark}
         trial_ids = [trial["trial_id"] for trial in study["groups"][joined["group"]]]
-        responses = [
+        answers = [
             answer(trial, rating=1, position=n) for n, trial in enumerate(trial_ids, start=1)
         ]
         by_code = number % 9 == 6
-        sent_responses = responses if by_code else responses[:2]
-        http.post("/api/responses", json={**body, "responses": sent_responses}).raise_for_status()
+        sent_answers = answers if by_code else answers[:2]
+        http.post("/api/responses", json={**body, "responses": sent_answers}).raise_for_status()
         if by_code:
             identity = http.post("/api/complete", json=body).json()["code"]
         else:
@@ -117,21 +117,16 @@ def _run_with_outages(
     while n_outages < kills and _wait_for_reply(thread, journal):
         outage()
         n_outages += thread.is_alive()
-        acknowledged_answers = read_acknowledged(journal, people, run)  # read before the database
-        counts.append(len(acknowledged_answers))
-        lost += len(acknowledged_answers - {*read_stored(server.database)})
+        receipts = read_acknowledged(journal, people, run)  # read before the database
+        counts.append(len(receipts))
+        lost += len(receipts - {*read_stored(server.database)})
     thread.join()
     if failures:
         raise failures[0]
-    acknowledged_answers, rows = (
-        read_acknowledged(journal, people, run),
-        read_stored(server.database),
-    )
-    total_lost = lost + len(acknowledged_answers - {*rows})
+    receipts, rows = (read_acknowledged(journal, people, run), read_stored(server.database))
+    total_lost = lost + len(receipts - {*rows})
     duplicates = len(rows) - len({row[:2] for row in rows})
-    return Outcome(
-        n_outages, (*counts, len(acknowledged_answers)), total_lost, duplicates, len(rows)
-    )
+    return Outcome(n_outages, (*counts, len(receipts)), total_lost, duplicates, len(rows))
 
 
 def _wait_for_reply(thread: Thread, journal: Path) -> bool:
@@ -160,16 +155,12 @@ def read_acknowledged(path: Path, people: ArtificialParticipants, run: RunSettin
         numbers = range(1, run.participants + 1)
         return {
             (
-                *(
-                    response.participant,
-                    response.trial_id,
-                    None if response.rating == UNRATED else response.rating,
-                ),
-                *(response.left, response.position, _replace_nan(response.rt_ms)),
-                *(response.input or None, response.blurs, _replace_nan(response.away_ms)),
+                *(r.participant, r.trial_id, None if r.rating == UNRATED else r.rating),
+                *(r.left, r.position, _replace_nan(r.rt_ms)),
+                *(r.input or None, r.blurs, _replace_nan(r.away_ms)),
             )
             for number in numbers
-            for response in journal.copy(number).acknowledged(people, number)
+            for r in journal.copy(number).acknowledged(people, number)
         }
 
 

@@ -33,17 +33,15 @@ from tests.experiments.collection.watched import (
     WatchedParticipants,
     export_watched,
     find_differences,
-    participant_fields,
+    page_fields,
 )
 from tests.experiments.stimuli import new_trial
 
-REQUEST_WITHOUT_END = b"GET /study.json HTTP/1.1\r\nHost: x\r\n"
+HEAD = b"GET /study.json HTTP/1.1\r\nHost: x\r\n"
 
 
 @contextmanager
-def open_connections(
-    port: int, n_connections: int, request: bytes = b""
-) -> Iterator[list[socket.socket]]:
+def connect(port: int, n_connections: int, request: bytes = b"") -> Iterator[list[socket.socket]]:
     with ExitStack() as stack:
         sockets = []
         for _ in range(n_connections):
@@ -69,8 +67,8 @@ def test_idle_connections_above_the_file_limit_block_no_one(tmp_path: Path) -> N
     server = CollectProcess(study, tmp_path / "kept" / "a.sqlite", open_files=128)
     server.start()
     try:
-        for request in (b"", REQUEST_WITHOUT_END):
-            with open_connections(server.port, 200, request):
+        for request in (b"", HEAD):
+            with connect(server.port, 200, request):
                 with httpx2.Client(base_url=server.url, trust_env=False, timeout=30) as http:
                     joined = http.post("/api/participants", json={"group": "1"}).json()
                     saved = http.post(
@@ -88,19 +86,16 @@ def test_incomplete_headers_are_closed(serve: Serve) -> None:
     """Cases: silence, incomplete, slow, and incomplete after a complete request."""
     limits = Connections(10, headers=0.15, idle=60)
     served = serve(connections=limits)
-    with open_connections(served.port, 1) as (silent,):
+    with connect(served.port, 1) as (silent,):
         wait_for_end(silent)
-    with open_connections(served.port, 1, REQUEST_WITHOUT_END) as (unfinished,):
+    with connect(served.port, 1, HEAD) as (unfinished,):
         wait_for_end(unfinished)
-    complete_request = REQUEST_WITHOUT_END + b"\r\n"
-    with open_connections(served.port, 1, complete_request) as (connection,):
+    complete_request = HEAD + b"\r\n"
+    with connect(served.port, 1, complete_request) as (connection,):
         assert connection.recv(12) == b"HTTP/1.1 200"
-        connection.sendall(REQUEST_WITHOUT_END)
+        connection.sendall(HEAD)
         wait_for_end(connection)
-    with (
-        open_connections(served.port, 1, REQUEST_WITHOUT_END) as (slow,),
-        suppress(ConnectionError),
-    ):
+    with connect(served.port, 1, HEAD) as (slow,), suppress(ConnectionError):
         for number in range(1500):
             slow.sendall(b"x-%d: 1\r\n" % number)
             time.sleep(0.02)
@@ -111,15 +106,15 @@ def test_unread_replies_and_silent_clients_are_dropped(serve: Serve, tmp_path: P
     study = small_study(tmp_path / "study")
     (study / "film.bin").write_bytes(bytes(30_000_000))
     served = serve(study, connections=Connections(10, request=0.2, idle=0.2))
-    request = REQUEST_WITHOUT_END.replace(b"study.json", b"film.bin") + b"\r\n"
-    with open_connections(served.port, 1, request) as (connection,):
+    request = HEAD.replace(b"study.json", b"film.bin") + b"\r\n"
+    with connect(served.port, 1, request) as (connection,):
         time.sleep(0.6)
         with suppress(ConnectionError):
             received = 0
             while chunk := connection.recv(1 << 20):
                 received += len(chunk)
             assert received < 30_000_000
-    with open_connections(served.port, 1, REQUEST_WITHOUT_END + b"\r\n") as (silent,):
+    with connect(served.port, 1, HEAD + b"\r\n") as (silent,):
         assert silent.recv(12) == b"HTTP/1.1 200"
         wait_for_end(silent)
 
@@ -127,13 +122,13 @@ def test_unread_replies_and_silent_clients_are_dropped(serve: Serve, tmp_path: P
 def test_longest_idle_connection_is_closed_when_full(serve: Serve) -> None:
     served = serve(connections=Connections(3, headers=60))
     with (
-        open_connections(served.port, 3) as (first, second, third),
-        open_connections(served.port, 1, REQUEST_WITHOUT_END + b"\r\n") as (newcomer,),
+        connect(served.port, 3) as (first, second, third),
+        connect(served.port, 1, HEAD + b"\r\n") as (newcomer,),
     ):
         assert newcomer.recv(12) == b"HTTP/1.1 200"
         wait_for_end(first)
         for connection in (second, third):
-            connection.sendall(REQUEST_WITHOUT_END + b"\r\n")
+            connection.sendall(HEAD + b"\r\n")
             assert connection.recv(12) == b"HTTP/1.1 200"
 
 
@@ -141,12 +136,11 @@ def test_server_with_only_busy_connections_replies_503(serve: Serve) -> None:
     served = serve(connections=Connections(2))
     headers = b"POST /api/participants HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     request = headers + b"Content-Length: 9\r\nExpect: 100-continue\r\n\r\n"
-    with open_connections(served.port, 2, request) as busy:
+    with connect(served.port, 2, request) as busy:
         for connection in busy:
-            assert connection.recv(4096).startswith(
-                b"HTTP/1.1 100"
-            )  # the server waits for the body
-        with open_connections(served.port, 1) as (late,):
+            # The server waits for the body
+            assert connection.recv(4096).startswith(b"HTTP/1.1 100")
+        with connect(served.port, 1) as (late,):
             assert late.recv(4096).startswith(b"HTTP/1.1 503")
         for connection in busy:
             connection.sendall(b"{}       ")
@@ -187,7 +181,7 @@ def test_invalid_requests_leave_a_short_log(
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     with sparing_log():
         for _ in range(300):
-            with open_connections(served.port, 1, b"what?\r\n\r\n") as (connection,):
+            with connect(served.port, 1, b"what?\r\n\r\n") as (connection,):
                 wait_for_end(connection)
     log = capsys.readouterr().err
     assert "Invalid HTTP request" in log
@@ -211,15 +205,13 @@ def make_participants(scale: Scale) -> ArtificialParticipants:
 @pytest.mark.parametrize("scale", Scale)
 def test_acknowledged_responses_survive_kills_once(scale: Scale, tmp_path: Path) -> None:
     """All other data are stored as sent, and nothing remains of withdrawn participants."""
-    participants, start_time = make_participants(scale), time.time()
-    study = export_watched(tmp_path / "study", participants.trials)
+    people, start = make_participants(scale), time.time()
+    study = export_watched(tmp_path / "study", people.trials)
     server = CollectProcess(study, tmp_path / "study.sqlite")
     server.start()
     try:
-        run = RunSettings(
-            server.url, PEOPLE, PEOPLE, pause=0.2, patience=60, fields_of=participant_fields
-        )
-        outcome = run_with_kills(server, participants, run, KILLS, 3)
+        run = RunSettings(server.url, PEOPLE, PEOPLE, pause=0.2, patience=60, fields_of=page_fields)
+        outcome = run_with_kills(server, people, run, KILLS, 3)
     finally:
         server.stop()
     assert outcome.outages == KILLS
@@ -227,7 +219,4 @@ def test_acknowledged_responses_survive_kills_once(scale: Scale, tmp_path: Path)
     assert any(0 < n_acknowledged < outcome.rows for n_acknowledged in outcome.acknowledged)
     assert (outcome.lost, outcome.duplicates, outcome.traces) == (0, 0, ())
     assert outcome.withdrawn >= 1
-    assert (
-        find_differences(server.database, participants, run, tmp_path / "study.journal", start_time)
-        == []
-    )
+    assert find_differences(server.database, people, run, tmp_path / "study.journal", start) == []

@@ -69,8 +69,8 @@ def test_invalid_fields_of_a_participant_get_valid_replies(served: Served) -> No
     @settings(max_examples=examples(10))
     @given(
         address=st.sampled_from(ADDRESSES),
-        changed_fields=st.dictionaries(st.sampled_from([*answer("t1-0")]), json_values, max_size=2),
-        additional_fields=st.dictionaries(
+        changed=st.dictionaries(st.sampled_from([*answer("t1-0")]), json_values, max_size=2),
+        extra=st.dictionaries(
             st.sampled_from(
                 [*joined, "responses", "platform", "questions", "second_tabs", "failed"]
             ),
@@ -78,15 +78,8 @@ def test_invalid_fields_of_a_participant_get_valid_replies(served: Served) -> No
             max_size=1,
         ),
     )
-    def send(
-        address: str, changed_fields: dict[str, Any], additional_fields: dict[str, Any]
-    ) -> None:
-        body = {
-            **joined,
-            "responses": [{**answer("t1-0"), **changed_fields}],
-            "platform": None,
-            **additional_fields,
-        }
+    def send(address: str, changed: dict[str, Any], extra: dict[str, Any]) -> None:
+        body = {**joined, "responses": [{**answer("t1-0"), **changed}], "platform": None, **extra}
         header = {"Authorization": f"Bearer {joined['secret']}", **JSON}
         _check_reply(served.http.post(address, content=json.dumps(body), headers=header))
 

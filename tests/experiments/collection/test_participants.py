@@ -86,19 +86,15 @@ def test_failed_check_frees_a_slot_until_completion(served: Served) -> None:
 def test_repeated_request_to_join_is_one_participant(serve: Serve) -> None:
     """This includes the last request that a study accepts."""
     served = serve(participants=2)
-    nonce, other_nonce = NONCE, NONCE[::-1]
+    nonce, nonce_2 = NONCE, NONCE[::-1]
     first = served.join(nonce=nonce)
     assert served.join(nonce=nonce) == first
-    platform = {"PROLIFIC_PID": "5f3c"}
-    last = served.join(nonce=other_nonce, platform=platform)["participant"]
-    assert (
-        served.join(nonce=other_nonce, platform=platform)["participant"]
-        == last
-        != first["participant"]
-    )
-    assert served.refusal_status(nonce=nonce, platform=platform) == 403
+    ids = {"PROLIFIC_PID": "5f3c"}
+    last = served.join(nonce=nonce_2, platform=ids)["participant"]
+    assert served.join(nonce=nonce_2, platform=ids)["participant"] == last != first["participant"]
+    assert served.refusal_status(nonce=nonce, platform=ids) == 403
     assert served.join(nonce=nonce) == first
-    assert served.http.post("/api/participants", json={"nonce": other_nonce}).status_code == 403
+    assert served.http.post("/api/participants", json={"nonce": nonce_2}).status_code == 403
     rows = served.rows("participants")
     assert [row["prolific_pid_hash"] != "" for row in rows] == [False, True]
     assert nonce not in str(rows)
@@ -113,22 +109,14 @@ def test_tokens_and_identities_of_others_are_refused(serve: Serve, accept: bool)
     served = serve(accept_platform_ids=accept)
     participant = served.join(**sign_identity("7"))
     served.save(participant, answer("t1-0"))
-    own_token, other_token = sign_identity("7")["token"], sign_identity("8")["token"]
+    token_7, token_8 = sign_identity("7")["token"], sign_identity("8")["token"]
     platform = {"participant": "7"}
-    for token in (
-        other_token,
-        own_token[:-1],
-        f"{own_token}0",
-        own_token.upper(),
-        "0" * 32,
-        " ",
-        "\u00e9",
-    ):
+    for token in (token_8, token_7[:-1], f"{token_7}0", token_7.upper(), "0" * 32, " ", "\u00e9"):
         assert served.refusal_status(platform=platform, token=token) == 403
     assert served.refusal_status(platform=platform, token="") == 422
     for identity in ("07", "7 ", "8", ""):
-        assert served.refusal_status(platform={"participant": identity}, token=own_token) == 403
-    assert served.refusal_status(token=own_token) == 403
+        assert served.refusal_status(platform={"participant": identity}, token=token_7) == 403
+    assert served.refusal_status(token=token_7) == 403
     assert served.refusal_status(platform=platform) == 403
     stranger = {"PROLIFIC_PID": "7"}
     if accept:  # a new participant, who can join only once
@@ -215,7 +203,7 @@ def add_finished_participant(served: Served, group: str = "1", **request: Any) -
     return joined["participant"], served.complete(joined).json()["code"]
 
 
-def find_files_with(database: Path, text: str) -> list[str]:
+def find_in(database: Path, text: str) -> list[str]:
     """Return the files of a database that contain a text, also on unused pages."""
     files = database.parent.glob(f"{database.name}*")
     return [file.name for file in files if text.encode() in file.read_bytes()]
@@ -225,11 +213,8 @@ def test_whose_describes_the_participant(served: Served) -> None:
     name, code = add_finished_participant(served)
     served.join()
     for spelling in (code, f" {code.lower()} "):
-        description = whose(served.database, spelling)
-        assert (
-            description
-            == f"The completion code of {name} (number 1, group 1, 4 answers, complete)."
-        )
+        line = whose(served.database, spelling)
+        assert line == f"The completion code of {name} (number 1, group 1, 4 answers, complete)."
     assert whose(served.database, name).startswith(f"The name of {name} (number 1, ")
     for identity in ("13AA000000", "1"):
         with pytest.raises(InputError, match="has no participant"):
@@ -246,33 +231,25 @@ def test_withdrawal_deletes_data_from_every_file(served: Served, by: str) -> Non
     name, code = add_finished_participant(served, platform=ANN)
     other_name, _ = add_finished_participant(served, "2", platform=BOB)
     with closing(sqlite3.connect(served.database)) as connection:
-        question_rows = [('["Welsh"]', 1), ('["Manx"]', 2)]
-        connection.executemany(
-            "UPDATE participant SET questions = ? WHERE number = ?", question_rows
-        )
+        values = [('["Welsh"]', 1), ('["Manx"]', 2)]
+        connection.executemany("UPDATE participant SET questions = ? WHERE number = ?", values)
         connection.commit()
     other_responses = [
-        response
-        for response in collected_responses(served.database)
-        if response.participant == other_name
+        r for r in collected_responses(served.database) if r.participant == other_name
     ]
     identity = {"id": ANN["PROLIFIC_PID"], "code": code, "name": name}[by]
     kind = {"id": "PROLIFIC_PID", "code": "completion code", "name": "name"}[by]
     assert withdraw(served.database, identity, "2026-11-27") == (
         f"Deleted the participant with this {kind}: number 1, group 1, 4 answers, complete."
     )
-    assert (
-        find_files_with(served.database, ANN["PROLIFIC_PID"])
-        == find_files_with(served.database, name)
-        == []
-    )
-    assert find_files_with(served.database, "Welsh") == []
-    assert all(find_files_with(served.database, text) for text in (BOB["PROLIFIC_PID"], "Manx"))
+    assert find_in(served.database, ANN["PROLIFIC_PID"]) == find_in(served.database, name) == []
+    assert find_in(served.database, "Welsh") == []
+    assert all(find_in(served.database, text) for text in (BOB["PROLIFIC_PID"], "Manx"))
     assert list(collected_responses(served.database)) == other_responses
     for table in ("responses", "participants"):
         assert name not in served.download(table).text
     assert list(collected_responses(served.database)) == other_responses
-    assert find_files_with(served.database, "withdrawn 2026-11-27") != []
+    assert find_in(served.database, "withdrawn 2026-11-27") != []
     with pytest.raises(InputError, match="has no participant"):
         withdraw(served.database, identity, "2026-11-27")
     # The slot is free, but not for the same person, and numbers are not reused
@@ -334,7 +311,7 @@ def test_withdrawn_participant_can_save_nothing(served: Served) -> None:
     assert served.download("participants").text.count("\n") == 1
 
 
-WITHDRAW_UNTIL_KILLED = """
+KILLED_WITHDRAWAL = """
 import sys, sqlite3
 from pathlib import Path
 from contstim.experiments.collection import participants
@@ -367,18 +344,13 @@ def test_killed_withdrawal_is_complete_or_absent(
     name, _ = add_finished_participant(served, platform=ANN)
     add_finished_participant(served, "2", platform=BOB)
     process = subprocess.run(
-        [sys.executable, "-c", WITHDRAW_UNTIL_KILLED, str(served.database), statement], check=False
+        [sys.executable, "-c", KILLED_WITHDRAWAL, str(served.database), statement], check=False
     )
     assert process.returncode == -signal.SIGKILL
-    responses = [
-        response
-        for response in collected_responses(served.database)
-        if response.participant == name
-    ]
+    responses = [r for r in collected_responses(served.database) if r.participant == name]
     assert len(responses) == (0 if is_deleted else 4)
-    assert (
-        ANN["PROLIFIC_PID"] in served.download("participants").text
-    ) is False  # only its hash is stored
+    # Only its hash is stored
+    assert (ANN["PROLIFIC_PID"] in served.download("participants").text) is False
     assert len(served.rows("participants")) == 2 - is_deleted
     if not is_deleted:
         withdraw(served.database, name, "2026-11-27")
@@ -391,15 +363,11 @@ def test_responses_and_withdrawals_survive_kills(tmp_path: Path) -> None:
     server.start()
     with httpx2.Client(base_url=server.url, trust_env=False) as http:
         participants = []
-        for platform in (ANN, BOB):
-            joined = http.post(
-                "/api/participants", json={"platform": platform, "group": "1"}
-            ).json()
-            responses = [answer(f"t1-{n}", input="key", blurs=n, away_ms=n / 2) for n in range(4)]
+        for ids in (ANN, BOB):
+            joined = http.post("/api/participants", json={"platform": ids, "group": "1"}).json()
+            answers = [answer(f"t1-{n}", input="key", blurs=n, away_ms=n / 2) for n in range(4)]
             body = {name: joined[name] for name in ("participant", "secret")}
-            saved = http.post("/api/responses", json={**body, "responses": responses}).json()[
-                "saved"
-            ]
+            saved = http.post("/api/responses", json={**body, "responses": answers}).json()["saved"]
             assert len(saved) == 4
             code = http.post("/api/complete", json=body).json()["code"]
             participants.append((joined["participant"], code))
@@ -409,22 +377,15 @@ def test_responses_and_withdrawals_survive_kills(tmp_path: Path) -> None:
     error_result = run(tmp_path, "collect", "study", "--whose", "13AA000000")
     assert (error_result.returncode, error_result.stdout) == (2, "")
     assert "has no participant '13AA000000'" in error_result.stderr
-    withdraw_result = run(tmp_path, "collect", "study", "--withdraw", ann_code)
+    result = run(tmp_path, "collect", "study", "--withdraw", ann_code)
     server.stop(signal.SIGKILL)
-    assert withdraw_result.returncode == 0, withdraw_result.stderr
-    assert (
-        "code: number 1, group 1, 4 answers, complete. Download responses.csv"
-        in withdraw_result.stdout
-    )
+    assert result.returncode == 0, result.stderr
+    assert "code: number 1, group 1, 4 answers, complete. Download responses.csv" in result.stdout
     assert not {ann, ann_code, ANN["PROLIFIC_PID"]} & {
-        *withdraw_result.stdout.split(),
-        *withdraw_result.stderr.split(),
+        *result.stdout.split(),
+        *result.stderr.split(),
     }
-    assert (
-        find_files_with(server.database, ann)
-        == find_files_with(server.database, ANN["PROLIFIC_PID"])
-        == []
-    )
+    assert find_in(server.database, ann) == find_in(server.database, ANN["PROLIFIC_PID"]) == []
     server.start()
     server.stop(signal.SIGINT)
     collected = collected_responses(server.database)

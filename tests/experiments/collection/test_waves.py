@@ -26,14 +26,8 @@ WAVES, PEOPLE, TRIALS, MODELS = 3, 17, 6, ("a", "b", "c")
 
 
 def is_full(served: Served) -> bool:
-    open_reply, join_reply = (
-        served.http.post(f"/api/{name}", json={}) for name in ("open", "participants")
-    )
-    return (
-        not open_reply.json()["open"]
-        and join_reply.status_code == 403
-        and join_reply.json()["full"]
-    )
+    status, reply = (served.http.post(f"/api/{name}", json={}) for name in ("open", "participants"))
+    return not status.json()["open"] and reply.status_code == 403 and reply.json()["full"]
 
 
 def test_running_server_reads_and_fills_added_groups(serve: Serve, tmp_path: Path) -> None:

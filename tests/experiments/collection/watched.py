@@ -39,20 +39,16 @@ def export_watched(folder: Path, trials: tuple[Trial, ...]) -> Path:
 class WatchedParticipants(ArtificialParticipants):
     """Participants who use every device, leave the page, and miss trials."""
 
-    answers_by_participant: dict[tuple[int, str], tuple[Response, ...]] = field(
-        default_factory=dict
-    )
+    cache: dict[tuple[int, str], tuple[Response, ...]] = field(default_factory=dict)
 
     def answers(
         self, number: int, name: str, *, group: int, index: int, seed: int
     ) -> tuple[Response, ...]:
-        if (number, name) not in self.answers_by_participant:
+        if (number, name) not in self.cache:
             rng = random.Random(f"{number} {name}")
             responses = super().answers(number, name, group=group, index=index, seed=seed)
-            self.answers_by_participant[number, name] = tuple(
-                _add_events(response, rng) for response in responses
-            )
-        return self.answers_by_participant[number, name]
+            self.cache[number, name] = tuple(_add_events(response, rng) for response in responses)
+        return self.cache[number, name]
 
 
 def _add_events(answer: Response, rng: random.Random) -> Response:
@@ -63,7 +59,7 @@ def _add_events(answer: Response, rng: random.Random) -> Response:
     return replace(response, input=rng.choice(("key", "mouse", "touch")))
 
 
-def participant_fields(number: int) -> dict[str, Any]:
+def page_fields(number: int) -> dict[str, Any]:
     """Return the fields that the page of participant `number` sends in addition to responses."""
     device = [*DEVICES][number % 3]
     questions = {
@@ -96,11 +92,7 @@ def find_differences(
     codes = {e["number"]: e["code"] for e in events if "code" in e}
     names = {record["participant"]: number for number, record in joined.items()}
     numbers = range(1, run.participants + 1)
-    differences = (
-        []
-        if len(names) == len(codes) == len(numbers)
-        else ["not all participants have completed the study"]
-    )
+    faults = [] if len(names) == len(codes) == len(numbers) else ["not all completed the study"]
 
     expected = [
         answer
@@ -108,25 +100,23 @@ def find_differences(
         for name, group, seed in [[joined[n][k] for k in ("participant", "group", "seed")]]
         for answer in people.answers(n, name, group=int(group), index=1, seed=seed)
     ]
-    stored = tables.import_collected([database], people.trials).responses
-    order = [(names[answer.participant], answer.position) for answer in stored]
-    if [
-        a for _, a in sorted(zip(order, stored, strict=True), key=lambda pair: pair[0])
-    ] != expected:
-        differences.append("responses differ from those that were sent")
-    times = [datetime.fromisoformat(answer.received).timestamp() for answer in stored]
+    data = tables.import_collected([database], people.trials).responses
+    order = [(names[answer.participant], answer.position) for answer in data]
+    if [a for _, a in sorted(zip(order, data, strict=True), key=lambda pair: pair[0])] != expected:
+        faults.append("responses differ from those that were sent")
+    times = [datetime.fromisoformat(answer.received).timestamp() for answer in data]
     if not start_time - 1 <= min(times) <= max(times) <= datetime.now(UTC).timestamp():
-        differences.append("arrival times are outside the run")
+        faults.append("arrival times are outside the run")
 
     rows = {
         row["participant"]: row
         for row in csv.DictReader(io.StringIO(tables.participants_csv(database, 0, plain=True)))
     }
     if rows.keys() != names.keys():
-        differences.append("participants differ from those who joined")
+        faults.append("participants differ from those who joined")
     for name, number in names.items():
-        fields = participant_fields(number)
-        expected_cells = {
+        fields = page_fields(number)
+        cells = {
             "group": joined[number]["group"],
             "seed": str(joined[number]["seed"]),
             "state": "complete",
@@ -134,25 +124,18 @@ def find_differences(
             "simulated": "true",
             "code": codes[number],
             **{column: str(fields[column]) for column in ("device", "viewport", "second_tabs")},
-            **{
-                f"{name_of_id.lower()}_plain": fields["platform"].get(name_of_id, "")
-                for name_of_id in IDS
-            },
+            **{f"{key.lower()}_plain": fields["platform"].get(key, "") for key in IDS},
         }
-        different_columns = {
-            key for key, value in expected_cells.items() if rows[name].get(key, "") != value
-        }
-        differences += (
-            [f"{name}: {', '.join(sorted(different_columns))} wrong"] if different_columns else []
-        )
+        wrong = {key for key, value in cells.items() if rows[name].get(key, "") != value}
+        faults += [f"{name}: {', '.join(sorted(wrong))} wrong"] if wrong else []
         if not rows[name]["joined"] <= rows[name]["completed"] <= rows[name]["seen"]:
-            differences.append(f"{name}: times out of order")
+            faults.append(f"{name}: times out of order")
 
     answers = {(a.participant, a.question): a.answer for a in tables.collected_questions(database)}
     if answers != {
         (name, question): text
         for name, number in names.items()
-        for question, text in participant_fields(number)["questions"].items()
+        for question, text in page_fields(number)["questions"].items()
     }:
-        differences.append("answers to questions differ from those that were sent")
-    return differences
+        faults.append("answers to questions differ from those that were sent")
+    return faults

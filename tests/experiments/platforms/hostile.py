@@ -38,8 +38,6 @@ def hostile_trials(*, brackets: bool = True) -> list[Trial]:
     trials = make_trials()
     for n, text in enumerate(texts):
         trial = trials[n]
-        sentence = Sentence.parse(text)
-        trials[n] = (
-            replace(trial, sentence_1=sentence) if n % 2 else replace(trial, sentence_2=sentence)
-        )
+        new = Sentence.parse(text)
+        trials[n] = replace(trial, sentence_1=new) if n % 2 else replace(trial, sentence_2=new)
     return trials

@@ -9,7 +9,7 @@ from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.platforms.conftest import TRIALS, Visit
-from tests.experiments.platforms.walking import save_screenshot, wait_for_state
+from tests.experiments.platforms.walking import screenshot, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ def test_axe_finds_no_violations(library: Path, serve: Serve, visit: Visit, tmp_
     page = visit(serve(tmp_path / "page").address)
     visited = set()
     for _ in range(40):
-        wait_for_state(page, *"consent before instructions check practice".split(), *SCREENS)
+        wait_for(page, *"consent before instructions check practice".split(), *SCREENS)
         state = page.evaluate("document.body.dataset.state")
         visited.add(state)
         results = axe.run(page, options={"runOnly": RULES})
@@ -63,7 +63,7 @@ def test_zoom_of_200_percent_shows_sentences_and_buttons(
         page.locator("button.next").last.click()
         page.wait_for_timeout(50)
     page.wait_for_selector(".sentence >> nth=1")
-    save_screenshot(page, f"zoomed-{scale}")
+    screenshot(page, f"zoomed-{scale}")
     for element in page.locator(".sentence, button.confidence, .track input").all():
         box = element.bounding_box()
         assert box["y"] >= 0

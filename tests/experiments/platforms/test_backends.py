@@ -24,7 +24,7 @@ from contstim.experiments.responses.table import Response, escape_formula, read_
 from contstim.testing.platform import ExportContract, contents
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Export, Host, Visit
 from tests.experiments.platforms.test_jspsych_reading import study_lists
-from tests.experiments.platforms.walking import answer, begin, wait_for_state
+from tests.experiments.platforms.walking import answer, begin, wait_for
 
 PLANNED = {trial.trial_id: 1 + number % 6 for number, trial in enumerate(TRIALS)}
 
@@ -43,11 +43,11 @@ def test_page_opened_from_disk_works_offline(export: Export, visit: Visit, tmp_p
     page = visit(accept_downloads=True, offline=True)
     page.add_init_script(f"window.contstimSimulation = {PLANNED}")
     page.goto(f"{folder.as_uri()}/index.html?simulate&group=1")
-    wait_for_state(page, "file")
+    wait_for(page, "file")
     assert page.locator(".code").count() == 0
     with page.expect_download() as download:
         page.click("button.next")
-    wait_for_state(page, "saved")
+    wait_for(page, "saved")
     assert page.inner_text(".code") == "THANKS"
     file = tmp_path / download.value.suggested_filename
     download.value.save_as(file)
@@ -104,7 +104,7 @@ def test_datapipe_receives_responses_and_identities(
     for _ in range(PAIRS):
         page.wait_for_selector("button.confidence:enabled")
         answer(page, 2)
-    wait_for_state(page, "saved")
+    wait_for(page, "saved")
     assert page.locator("button.leave").count() == 1
     identity_file, response_file = sorted(pipe.files)
     assert identity_file == f"identity-{response_file}"
@@ -170,11 +170,11 @@ def test_jatos_receives_each_response_and_survives_reloads(
     answer(page, 3)
     results.append("")
     page.reload()
-    wait_for_state(page, "resume")
+    wait_for(page, "resume")
     page.click("button.next")
     answer(page, 3)
     answer(page, 3)
-    wait_for_state(page, "saved")
+    wait_for(page, "saved")
     assert calls[-1] == ("end", "true")
     page.route(redirect, lambda route: route.fulfill(body="Welcome back at Prolific"))
     page.click("button.leave")
@@ -198,7 +198,7 @@ def test_jatos_batch_input_assigns_group(export: Export, host: Host, visit: Visi
         "**/*jatos.js", lambda route: route.fulfill(body=stub, content_type="text/javascript")
     )
     page.goto(f"{host(export(save='jatos'))}?simulate")
-    wait_for_state(page, "saved")
+    wait_for(page, "saved")
     assert {kind for kind, _ in calls} == {"data", "end"}
     rows = json.loads(calls[-2][1])
     assert {(row["group"], row["participant"]) for row in rows} == {(1, "simulated-jatos-7")}
@@ -234,7 +234,7 @@ TYPES: dict[str, dict[str, Any]] = {
 }
 
 
-def read_archive(archive: Path) -> tuple[list[str], dict[str, Any]]:
+def unpack(archive: Path) -> tuple[list[str], dict[str, Any]]:
     """Return the names of the members and the properties."""
     with zipfile.ZipFile(archive) as packed:
         assert packed.testzip() is None
@@ -246,7 +246,7 @@ def read_archive(archive: Path) -> tuple[list[str], dict[str, Any]]:
 def test_archive_has_one_properties_file_and_one_folder(tmp_path: Path) -> None:
     archive = export_jatos(TRIALS, tmp_path, SETTINGS).path
     assert archive.suffix == ".jzip"
-    names, properties = read_archive(archive)
+    names, properties = unpack(archive)
     tops = {PurePosixPath(name).parts[0] for name in names}
     (folder,) = [top for top in tops if not top.endswith(".jas")]
     assert len(tops) == 2
@@ -260,7 +260,7 @@ def test_archive_has_one_properties_file_and_one_folder(tmp_path: Path) -> None:
 
 
 def test_properties_match_schema_version_3(tmp_path: Path) -> None:
-    _, properties = read_archive(export_jatos(TRIALS, tmp_path, SETTINGS).path)
+    _, properties = unpack(export_jatos(TRIALS, tmp_path, SETTINGS).path)
     assert set(properties) == {"version", "data"}
     assert properties["version"] == "3"
     data = properties["data"]
@@ -281,9 +281,7 @@ def test_folder_names_are_valid_in_jatos(tmp_path: Path, title: str) -> None:
         with pytest.raises(InputError, match="title must not be empty"):
             replace(SETTINGS, title=title)
         return
-    _, properties = read_archive(
-        export_jatos(TRIALS, tmp_path, replace(SETTINGS, title=title)).path
-    )
+    _, properties = unpack(export_jatos(TRIALS, tmp_path, replace(SETTINGS, title=title)).path)
     folder = properties["data"]["dirName"]
     assert not ILLEGAL.search(folder)
     assert 0 < len(folder) <= 100

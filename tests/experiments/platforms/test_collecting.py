@@ -13,13 +13,7 @@ from contstim.experiments.responses.checks import Problem, check_responses
 from contstim.experiments.responses.table import read_responses
 from tests.experiments.collection.conftest import Serve, Served, sign_identity
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Export, Visit
-from tests.experiments.platforms.walking import (
-    SAVED,
-    answer,
-    begin,
-    save_screenshot,
-    wait_for_state,
-)
+from tests.experiments.platforms.walking import SAVED, answer, begin, screenshot, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +38,7 @@ def test_two_participants_finish_despite_reloads_and_lost_requests(
         begin(page)
     pairs = [answer(first_page, 1)]
     first_page.reload()
-    wait_for_state(first_page, "resume")
+    wait_for(first_page, "resume")
     first_page.click("button.next")
     pairs += [answer(first_page, 2) for _ in range(PAIRS - 1)]
     assert len(set(pairs)) == PAIRS
@@ -56,17 +50,17 @@ def test_two_participants_finish_despite_reloads_and_lost_requests(
     )
     second_page.route("**/api/responses", lambda route: route.abort())
     answer(second_page, 2, key=True)
-    wait_for_state(second_page, "waiting")
+    wait_for(second_page, "waiting")
     second_page.wait_for_selector(".detail .copy")
     assert len(server.rows("responses")) == 2 * PAIRS - 1
     assert second_page.locator(".code").count() == 0
     second_page.unroute("**/api/responses")
-    wait_for_state(second_page, "saved")
-    wait_for_state(first_page, "saved")
+    wait_for(second_page, "saved")
+    wait_for(first_page, "saved")
     codes = [page.inner_text(".code") for page in (first_page, second_page)]
     assert codes[0] != codes[1]
     first_page.reload()
-    wait_for_state(first_page, "saved")
+    wait_for(first_page, "saved")
     assert first_page.inner_text(".code") == codes[0]
     rows = server.rows("responses")
     assert [row["position"] for row in rows] == ["1", "2", "3"] * 2
@@ -94,16 +88,16 @@ def test_next_participant_in_same_browser_is_new(fresh: bool, server: Served, vi
     page.unroute("**/api/responses")
     page.goto(f"{server.address}?group=1{'&fresh=1' if fresh else ''}")
     if not fresh:
-        wait_for_state(page, "resume")
+        wait_for(page, "resume")
         assert page.locator("button.next").all_inner_texts() == ["Continue", "I am somebody else"]
         for width in (390, 1280):
             page.set_viewport_size({"width": width, "height": 800})
-            save_screenshot(page, "5-welcome-back")
+            screenshot(page, "5-welcome-back")
         page.click("button.next >> nth=1")
     begin(page)
     for _ in range(PAIRS):
         answer(page, 6)
-    wait_for_state(page, "saved")
+    wait_for(page, "saved")
     rows = server.rows("responses")
     first, second = dict.fromkeys(row["participant"] for row in rows)
     assert [row["participant"] for row in rows] == [first] * 2 + [second] * PAIRS
@@ -133,7 +127,7 @@ def test_cdn_library_runs_only_with_expected_checksum(
         begin(page)
         for _ in range(PAIRS):
             answer(page, 2)
-    wait_for_state(page, end)
+    wait_for(page, end)
     assert page.locator(".code").count() == (end == "saved")
     assert ("jsPsych could not be loaded" in page.inner_text("#stage")) == (end == "failed")
     assert [text for text in messages if "Content Security Policy" in text] == []
@@ -155,18 +149,18 @@ def test_link_with_token_resumes_in_another_browser(
     page.wait_for_function(SAVED, arg=1)
     for query in ("?participant=7", f"?participant=7&token={sign_identity('8')['token']}"):
         refused = visit(f"{served.address}{query}")
-        wait_for_state(refused, "failed")
+        wait_for(refused, "failed")
         assert "token" in refused.inner_text(".reason")
     other_page = visit(participant_link(served, "7"))
-    wait_for_state(other_page, "consent")
+    wait_for(other_page, "consent")
     other_page.click("button.next >> nth=0")
     pairs = [answer(other_page, 1) for _ in range(PAIRS - 1)]
     assert first_pair not in pairs
-    wait_for_state(other_page, "saved")
+    wait_for(other_page, "saved")
     page.reload()
-    wait_for_state(page, "resume")
+    wait_for(page, "resume")
     page.click("button.next")
-    wait_for_state(page, "saved")
+    wait_for(page, "saved")
     assert page.inner_text(".code") == other_page.inner_text(".code")
     assert served.download("responses").text.count("\n") == 1 + PAIRS
 
@@ -178,7 +172,7 @@ def test_platform_id_resumes_only_in_same_browser(
     served = serve(export(), rehearsal=False)
     address = f"{served.address}?PROLIFIC_PID=5f3c"
     page = visit(address)
-    wait_for_state(page, "consent")
+    wait_for(page, "consent")
 
     def lose_reply(route: Any) -> None:
         route.fetch()
@@ -193,16 +187,16 @@ def test_platform_id_resumes_only_in_same_browser(
     answer(page, 1)
     page.wait_for_function(SAVED, arg=1)
     other_page = visit(address)
-    wait_for_state(other_page, "failed")
+    wait_for(other_page, "failed")
     page.reload()
-    wait_for_state(page, "resume")
+    wait_for(page, "resume")
     page.click("button.next")
     for _ in range(PAIRS - 1):
         answer(page, 1)
-    wait_for_state(page, "saved")
+    wait_for(page, "saved")
     assert served.download("participants").text.count("\n") == 2
     robot = visit(f"{served.address}?simulate")
-    wait_for_state(robot, "failed")
+    wait_for(robot, "failed")
     assert "--rehearsal" in robot.inner_text(".reason")
 
 
@@ -219,12 +213,12 @@ def test_page_of_withdrawn_participant_sends_nothing(
     withdraw(served.database, "7", "2026-11-27")
     if when == "resume":
         page.reload()
-        wait_for_state(page, "resume")
+        wait_for(page, "resume")
         page.click("button.next")
     else:
         answer(page, 1)
-    wait_for_state(page, "refused")
-    save_screenshot(page, f"withdrawn-{when}")
+    wait_for(page, "refused")
+    screenshot(page, f"withdrawn-{when}")
     assert "withdrawn" in page.inner_text("h1")
     assert page.evaluate("localStorage.length") == 0
     urls = list[str]()
@@ -232,6 +226,6 @@ def test_page_of_withdrawn_participant_sends_nothing(
     page.wait_for_timeout(1_000)
     assert urls == []
     page.reload()
-    wait_for_state(page, "refused")
+    wait_for(page, "refused")
     assert not [url for url in urls if url.endswith(("/participants", "/responses", "/complete"))]
     assert served.download("participants").text.count("\n") == 1

@@ -60,15 +60,15 @@ def test_study_contains_each_displayed_trial_once(tmp_path: Path) -> None:
     study = json.loads((tmp_path / "page" / "study.json").read_text(encoding="utf-8"))
     texts = {
         trial["trial_id"]: (int(group), trial["sentence_1"], trial["sentence_2"])
-        for group, trials_of_group in study["groups"].items()
-        for trial in trials_of_group
+        for group, members in study["groups"].items()
+        for trial in members
     }
     assert texts == {t.trial_id: (t.group, *t.displayed_texts) for t in trials}
     by_id = {t.trial_id: t.condition for t in trials}
     strata = {
         (by_id[t["trial_id"]], t["stratum"])
-        for trials_of_group in study["groups"].values()
-        for t in trials_of_group
+        for members in study["groups"].values()
+        for t in members
     }
     assert len(strata) == len(set(by_id.values()))
     assert study["completion"] == {"code": "SECRET", "redirect": None}

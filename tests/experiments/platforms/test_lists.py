@@ -102,10 +102,8 @@ def test_table_matches_presentation_order(tmp_path: Path) -> None:
     rows = read_csv_rows(out / "presentation.csv")
     assert len(rows) == 2 * 3 * 20
     for group, person in product((1, 2), (1, 2, 3)):
-        rows_of_participant = [
-            r for r in rows if (r["group"], r["participant"]) == (str(group), str(person))
-        ]
-        order = [(row["position"], row["trial_id"], row["left"]) for row in rows_of_participant]
+        table = [r for r in rows if (r["group"], r["participant"]) == (str(group), str(person))]
+        order = [(row["position"], row["trial_id"], row["left"]) for row in table]
         expected = presentation(HOSTILE_TRIALS, group=group, participant=person, seed=9)
         assert order == [(str(n), t.trial_id, str(left)) for n, (t, left) in enumerate(expected, 1)]
 

@@ -20,8 +20,8 @@ from tests.experiments.platforms.walking import (
     begin,
     read_sentences,
     read_state,
-    save_screenshot,
-    wait_for_state,
+    screenshot,
+    wait_for,
 )
 from tests.experiments.stimuli import new_trial
 
@@ -51,11 +51,11 @@ def test_experiment_by_mouse_and_keyboard(
     served = serve(export(brief=False))
     page = visit(served.address, viewport=SIZES[width])
     begin(page, pictures=True)
-    save_screenshot(page, "3-pair")
+    screenshot(page, "3-pair")
     buttons = (1, 5, 4)
     pairs = [answer(page, button, key=button == 5) for button in buttons]
-    wait_for_state(page, "saved")
-    save_screenshot(page, "4-end")
+    wait_for(page, "saved")
+    screenshot(page, "4-end")
     (person,) = served.rows("participants")
     assert page.inner_text(".code") == person["code"]
     rows = served.rows("responses")
@@ -106,7 +106,7 @@ def test_prolific_redirect_follows_saving(export: Export, serve: Serve, visit: V
     )
     query = "PROLIFIC_PID=5f%27%22%3Cb%3E&STUDY_ID=s&SESSION_ID=t&group={{%GROUP%}}"
     page.goto(f"{served.address}?simulate&{query}")
-    wait_for_state(page, "saved")
+    wait_for(page, "saved")
     (person,) = served.rows("participants")
     names = ("prolific_pid_plain", "study_id_plain", "session_id_plain")
     assert [person[name] for name in names] == ["5f'\"<b>", "s", "t"]
@@ -122,7 +122,7 @@ def test_simulation_follows_plan_on_local_server_only(served: Served, visit: Vis
     page = visit()
     page.add_init_script(f"window.contstimSimulation = {planned}")
     page.goto(f"{served.address}?simulate=data")
-    wait_for_state(page, "saved")
+    wait_for(page, "saved")
     rows = served.rows("responses")
     assert {row["trial_id"]: int(row["rating"]) for row in rows} == {
         name: rating for name, rating in planned.items() if BY_ID[name].group == 1
@@ -130,7 +130,7 @@ def test_simulation_follows_plan_on_local_server_only(served: Served, visit: Vis
     assert {row["simulated"] for row in rows} == {"true"}
     public = served.address.replace("127.0.0.1", "lab.example")
     page.goto(f"{public}?simulate=data")
-    wait_for_state(page, "consent")
+    wait_for(page, "consent")
     page.wait_for_timeout(200)
     assert read_state(page) == "consent"
 
@@ -146,10 +146,10 @@ def test_practice_is_not_recorded(
     begin(page)
     assert read_state(page) == "practice"
     assert answer(page, 1) == ("Dogs bark", "Bark dogs the")
-    wait_for_state(page, "ready")
+    wait_for(page, "ready")
     assert served.rows("responses") == []
     page.click("button.next")
-    wait_for_state(page, "trials")
+    wait_for(page, "trials")
 
 
 @pytest.mark.slow
@@ -162,12 +162,12 @@ def test_refused_participants_see_no_error(
     for case in ("declines", "overtaken", "late"):
         page = visit(served.address, viewport=SIZES[width])
         if case != "late":
-            wait_for_state(page, "consent")
+            wait_for(page, "consent")
             if case == "overtaken":
                 served.join()
             page.click(f"button.next >> nth={int(case == 'declines')}")
-        wait_for_state(page, "refused")
-        save_screenshot(page, f"6-refused-{case}")
+        wait_for(page, "refused")
+        screenshot(page, f"6-refused-{case}")
         texts.append(page.inner_text("#stage"))
         assert "Something went wrong" not in texts[-1]
         visit_elsewhere(page)
@@ -204,7 +204,7 @@ def test_texts_are_shown_literally(export: Export, serve: Serve, visit: Visit) -
     # The policy of the server would block scripts in texts
     page = visit(served.address, viewport=SIZES[1280], bypass_csp=True)
     assert page.title() == "</title><script>window.broken = 5</script>"
-    wait_for_state(page, "consent")
+    wait_for(page, "consent")
     assert page.inner_text("h1") == "<img src=x onerror=window.broken=6>"
     assert page.locator("#stage a").count() == 0
     assert page.inner_text("strong") == "<b>"
@@ -217,7 +217,7 @@ def test_texts_are_shown_literally(export: Export, serve: Serve, visit: Visit) -
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert page.locator("button.confidence").last.bounding_box()["y"] < 800
         answer(page, 1)
-    wait_for_state(page, "saved")
+    wait_for(page, "saved")
     # `Sentence.parse` removes invisible direction marks
     written = [text.translate({0x202E: None, 0x202C: None}) for text in HOSTILE]
     expected = {" ".join(text.split()).rstrip(".!?") for text in written}
@@ -234,9 +234,9 @@ def test_previews_store_nothing(export: Export, visit: Visit, tmp_path: Path) ->
     page.goto(f"{address}?participant=7&token=x&group=2")
     begin(page)
     pairs = [answer(page, 1) for _ in range(PAIRS)]
-    wait_for_state(page, "saved")
+    wait_for(page, "saved")
     assert page.is_visible(".banner[role=note]")
-    save_screenshot(page, "preview")
+    screenshot(page, "preview")
     assert page.evaluate("localStorage.length") == 0
     assert {url.partition(":")[0] for url in requests} <= {"file", "data"}
     assert page.locator(".code").count() == 0
@@ -246,13 +246,13 @@ def test_previews_store_nothing(export: Export, visit: Visit, tmp_path: Path) ->
     with (tmp_path / "copy.csv").open(encoding="utf-8", newline="") as file:
         assert len({row["trial_id"] for row in csv.DictReader(file)}) == len(set(pairs)) == PAIRS
     page.goto(address)
-    wait_for_state(page, "consent")
+    wait_for(page, "consent")
     assert page.is_visible(".banner[role=note]")
 
 
 def test_page_that_saves_has_no_preview_banner(export: Export, visit: Visit) -> None:
     page = visit(f"{export(save='download').as_uri()}/index.html")
-    wait_for_state(page, "consent")
+    wait_for(page, "consent")
     assert page.locator(".banner").count() == 0
 
 
@@ -278,11 +278,11 @@ def test_responses_survive_server_failures(served: Served, visit: Visit) -> None
     second_page.context.set_offline(False)
     second_page.route("**/api/*", reply_busy, times=1)
     second_page.goto(served.address)
-    wait_for_state(second_page, "resume")
+    wait_for(second_page, "resume")
     second_page.click("button.next")
     second_page.route("**/api/*", lose_reply, times=1)
     answer(second_page, 4)
-    wait_for_state(second_page, "saved")
+    wait_for(second_page, "saved")
     assert [row["state"] for row in served.rows("participants")] == ["complete"]
     assert [row["position"] for row in served.rows("responses")] == ["1", "2", "3"]
 
@@ -298,7 +298,7 @@ def test_responses_lost_by_server_are_sent_again(served: Served, visit: Visit) -
     page = visit()
     page.route("**/api/complete", delete_responses, times=1)
     page.goto(f"{served.address}?simulate")
-    wait_for_state(page, "saved")
+    wait_for(page, "saved")
     assert len(served.rows("responses")) == PAIRS
 
 
@@ -308,7 +308,7 @@ def test_server_error_is_shown_with_copy_of_responses(served: Served, visit: Vis
     refusal = {"error": "The study is over."}
     page.route("**/api/responses", lambda route: route.fulfill(status=422, json=refusal))
     page.goto(f"{served.address}?simulate")
-    wait_for_state(page, "failed")
+    wait_for(page, "failed")
     assert page.inner_text(".reason") == refusal["error"]
     with page.expect_download() as download:
         page.click("button.copy")
@@ -318,7 +318,7 @@ def test_server_error_is_shown_with_copy_of_responses(served: Served, visit: Vis
 @pytest.mark.slow
 def test_changed_trials_start_a_new_session(served: Served, export: Export, visit: Visit) -> None:
     page = visit(f"{served.address}?simulate")
-    wait_for_state(page, "saved")
+    wait_for(page, "saved")
     export([replace(trial, sentence_1=Sentence.parse("Another sentence.")) for trial in TRIALS])
     page.reload()
     page.wait_for_function("() => document.querySelector('.code')")

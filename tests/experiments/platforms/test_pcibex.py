@@ -207,11 +207,9 @@ def test_unknown_duplicate_and_missing_trials_are_reported(folder: Path, tmp_pat
     del cells[12:14]
     lines[selected[0]] = ",".join(cells)
     duplicate = lines[selected[1]]
-    practice_lines = [
-        line.replace(planted.responses[2].trial_id + ",", "practice-1,") for line in lines
-    ]
+    practice = [line.replace(planted.responses[2].trial_id + ",", "practice-1,") for line in lines]
     lines = [
-        line if f",{planted.responses[2].trial_id}," not in line else practice_lines[n]
+        line if f",{planted.responses[2].trial_id}," not in line else practice[n]
         for n, line in enumerate(lines)
     ]
     path = tmp_path / "results"

@@ -247,12 +247,10 @@ def test_answers_to_questions_are_exported_without_names(tmp_path: Path) -> None
     """Only participants in the responses are exported, and only answers to the questions."""
     write_responses(tmp_path / "r.csv", RESPONSES)
     names = [RESPONSES[0].participant, "somebody else"]
-    answers_path = questions_beside(tmp_path / "r.csv")
-    platform_id = QuestionAnswer(names[0], "PROLIFIC_PID", "5f1e")  # by `contstim import --keep`
+    path = questions_beside(tmp_path / "r.csv")
+    id_row = QuestionAnswer(names[0], "PROLIFIC_PID", "5f1e")  # as kept by `import --keep`
     remark = QuestionAnswer(names[0], "remarks", "I am Ann")
-    write_answers(
-        answers_path, [*(QuestionAnswer(name, "age", "31") for name in names), platform_id, remark]
-    )
+    write_answers(path, [*(QuestionAnswer(name, "age", "31") for name in names), id_row, remark])
     questions = tmp_path / "questions.csv"
     questions.write_text(
         "name,when,kind,question,options\nage,before,number,How old?,18|99\n"

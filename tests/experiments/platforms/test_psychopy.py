@@ -49,11 +49,9 @@ def test_conditions_are_valid_in_psychopy(folder: Path) -> None:
 def test_error_lists_all_sentences_that_psychopy_evaluates(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="PsychoPy would change these") as error:
         export_psychopy(hostile_trials(), tmp_path / "out")
-    error_lines = str(error.value).splitlines()[1:]
-    assert [line.split(":")[0].strip() for line in error_lines] == [
-        f"trial-1-{n}" for n in range(14, 18)
-    ]
-    assert [line.rpartition(": ")[2] for line in error_lines] == [
+    lines = str(error.value).splitlines()[1:]
+    assert [line.split(":")[0].strip() for line in lines] == [f"trial-1-{n}" for n in range(14, 18)]
+    assert [line.rpartition(": ")[2] for line in lines] == [
         *["PsychoPy evaluates text in square brackets"] * 2,
         "PsychoPy reads a backslash with n as a line break",
         "PsychoPy reads the text as a number",
@@ -77,7 +75,7 @@ def psychopy() -> list[str]:
     return [screen, "-a", "-s", "-screen 0 1280x720x24", python]
 
 
-IMPORT_CONDITIONS = """
+IMPORT = """
 import json, sys
 from psychopy import data
 read = [data.importConditions(path) for path in sys.argv[2:]]
@@ -90,9 +88,7 @@ def test_psychopy_reads_the_conditions(psychopy: list[str], folder: Path, tmp_pa
     """PsychoPy reads every sentence as the text in the table."""
     lists = sorted(folder.glob("L*.csv"))
     out = tmp_path / "read.json"
-    subprocess.run(
-        [*psychopy, "-c", IMPORT_CONDITIONS, out, *lists], check=True, capture_output=True
-    )
+    subprocess.run([*psychopy, "-c", IMPORT, out, *lists], check=True, capture_output=True)
     for path, conditions in zip(lists, json.loads(out.read_text()), strict=True):
         rows = [{**row, "left": str(row["left"])} for row in conditions]
         names = ("trial_id", "list_name", "left", "left_sentence", "right_sentence")
@@ -180,15 +176,8 @@ def data(
     files: list[Path] = []
     for participant, name in people.items():
         rows = planted.shuffled(read_csv_rows(folder / f"{name}.csv"))
-        session_cells = {
-            "participant": participant,
-            "session": "001",
-            "list": name,
-            "date": "2026-11-21",
-        }
-        saved_rows: list[dict[str, object]] = [
-            {**session_cells, "begin.keys": "space", "begin.rt": 2.5}
-        ]
+        info = {"participant": participant, "session": "001", "list": name, "date": "2026-11-21"}
+        table: list[dict[str, object]] = [{**info, "begin.keys": "space", "begin.rt": 2.5}]
         for n, row in enumerate(rows):
             button, rt_ms = planted.press(participant, row["trial_id"], row["left"], n + 1)
             answers: dict[str, dict[str, object]] = {
@@ -200,10 +189,10 @@ def data(
                 "slider": {"rating.response": f"{button}.0", "rating.rt": rt_ms / 1_000},
             }
             trial_cells = {"trials.thisN": n, "trials.thisIndex": 3, **answers[kind]}
-            saved_rows.append({**row, **trial_cells, **session_cells})
+            table.append({**row, **trial_cells, **info})
         files.append(out / f"{len(files)}_sentences_2026.csv")
-        columns = [*dict.fromkeys(key for row in saved_rows for key in row), ""]
-        write_rows(files[-1], saved_rows, columns)
+        columns = [*dict.fromkeys(key for row in table for key in row), ""]
+        write_rows(files[-1], table, columns)
     return files
 
 
@@ -243,14 +232,10 @@ def test_component_option_and_missing_participant_names(folder: Path, tmp_path: 
 def test_file_without_trials_is_skipped(folder: Path, tmp_path: Path) -> None:
     planted = PlantedAnswers(TRIALS)
     path = data(folder, tmp_path, planted, "keyboard", {"ann": "L01"})[0]
-    empty_session = write_rows(
-        tmp_path / "left.csv", [{"participant": "bob", "begin.keys": "space"}]
-    )
-    result = import_psychopy([empty_session, path], TRIALS)
+    empty = write_rows(tmp_path / "left.csv", [{"participant": "bob", "begin.keys": "space"}])
+    result = import_psychopy([empty, path], TRIALS)
     assert list(result.responses) == planted.responses
-    assert any(
-        note.startswith(f"{empty_session} has no row with a trial_id") for note in result.notes
-    )
+    assert any(note.startswith(f"{empty} has no row with a trial_id") for note in result.notes)
 
 
 def test_ratings_coded_from_0_raise_an_error(folder: Path, tmp_path: Path) -> None:

@@ -63,15 +63,11 @@ def test_survey_has_a_block_per_list_and_a_page_per_trial(folder: Path) -> None:
     assert text.count("[[PageBreak]]") == 80
     key = {row["tag"]: row for row in read_csv_rows(folder / "key.csv")}
     by_id = {trial.trial_id: trial for trial in TRIALS}
-    rating_questions = [
-        q for questions in blocks.values() for q in questions if q["type"] != ["Timing"]
-    ]
-    timing_questions = [
-        q for questions in blocks.values() for q in questions if q["type"] == ["Timing"]
-    ]
-    assert [q["id"][0] for q in rating_questions] == list(key)
-    assert [q["id"][0] for q in timing_questions] == [tag.replace("Q", "T") for tag in key]
-    for question in rating_questions:
+    pairs = [q for questions in blocks.values() for q in questions if q["type"] != ["Timing"]]
+    timers = [q for questions in blocks.values() for q in questions if q["type"] == ["Timing"]]
+    assert [q["id"][0] for q in pairs] == list(key)
+    assert [q["id"][0] for q in timers] == [tag.replace("Q", "T") for tag in key]
+    for question in pairs:
         row = key[question["id"][0]]
         trial = by_id[row["trial_id"]]
         texts = trial.displayed_texts

@@ -68,10 +68,7 @@ def folder(experiment: Experiment, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def remove_sides(experiment: Experiment) -> Experiment:
     """Return an experiment without sides and without rating 1."""
-    responses = tuple(
-        replace(response, left=0, rating=max(response.rating, 2))
-        for response in experiment.responses
-    )
+    responses = tuple(replace(r, left=0, rating=max(r.rating, 2)) for r in experiment.responses)
     return replace(experiment, responses=responses)
 
 
@@ -101,17 +98,9 @@ def test_r_computes_equal_mixed_models(
     rows = read_csv_rows(folder / "comparison.csv")
     assert {row["model"] for row in rows} == {MODELS[0], MODELS[2]}
     for row in rows:
-        for name, tolerance in (
-            ("log_likelihood", 1e-6),
-            ("estimate", 1e-3),
-            ("standard_error", 2e-3),
-        ):
-            value_of_python, value_of_r = (
-                float(row[f"{name}_{program}"]) for program in ("contstim", "R")
-            )
-            assert value_of_python == pytest.approx(
-                value_of_r, rel=tolerance, abs=1e-3 * (name == "estimate")
-            ), name
+        for name, rel in (("log_likelihood", 1e-6), ("estimate", 1e-3), ("standard_error", 2e-3)):
+            ours, theirs = (float(row[f"{name}_{program}"]) for program in ("contstim", "R"))
+            assert ours == pytest.approx(theirs, rel=rel, abs=1e-3 * (name == "estimate")), name
 
 
 @pytest.mark.slow
@@ -127,10 +116,8 @@ def test_r_fits_choices_as_choices(experiment: Experiment, tmp_path: Path) -> No
         pytest.skip("R has no package lme4")
     assert "mixed models (logit)" in output
     (row,) = read_csv_rows(folder / "comparison.csv")
-    for name, tolerance in (("log_likelihood", 1e-5), ("estimate", 3e-3), ("standard_error", 1e-2)):
-        assert float(row[f"{name}_contstim"]) == pytest.approx(
-            float(row[f"{name}_R"]), rel=tolerance
-        )
+    for name, rel in (("log_likelihood", 1e-5), ("estimate", 3e-3), ("standard_error", 1e-2)):
+        assert float(row[f"{name}_contstim"]) == pytest.approx(float(row[f"{name}_R"]), rel=rel)
 
 
 def test_sliders_with_two_categories_are_fitted_as_choices(tmp_path: Path) -> None:
@@ -153,13 +140,11 @@ def test_sliders_with_two_categories_are_fitted_as_choices(tmp_path: Path) -> No
 def test_r_fits_sliders_and_missing_responses(experiment: Experiment, tmp_path: Path) -> None:
     """Witness: `ordinal::clmm` and accuracies in R, with responses that prefer neither sentence."""
     catch = {t.trial_id for t in experiment.trials if t.condition is Condition.CATCH}
-    positions = {1: 3, 2: 25, 3: 44, 4: 56, 5: 80, 6: 97}
+    slid = {1: 3, 2: 25, 3: 44, 4: 56, 5: 80, 6: 97}
     responses = [
         replace(
             r,
-            rating=positions[r.rating]
-            if r.trial_id in catch or n % 9
-            else (50 if n % 2 else UNRATED),
+            rating=slid[r.rating] if r.trial_id in catch or n % 9 else (50 if n % 2 else UNRATED),
             scale=Scale.SLIDER,
         )
         for n, r in enumerate(experiment.responses)

@@ -22,7 +22,7 @@ from tests.experiments.platforms import (
     test_qualtrics,
 )
 from tests.experiments.platforms.conftest import Export, Visit
-from tests.experiments.platforms.walking import answer, wait_for_state
+from tests.experiments.platforms.walking import answer, wait_for
 
 BUTTONS = ("pcibex", "psychopy", "gorilla", "qualtrics")
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -47,9 +47,7 @@ def test_exports_use_the_scale_or_raise_an_error(tmp_path: Path, name: str, scal
     assert set(BUTTONS) < PLATFORMS.keys()
 
 
-ANSWERS_ACKNOWLEDGED = (
-    "() => Object.values(localStorage).map(JSON.parse).every((r) => r.heard === r.told)"
-)
+ACKNOWLEDGED = "() => Object.values(localStorage).map(JSON.parse).every((r) => r.heard === r.told)"
 QUESTIONS = """name,when,kind,question,options,options_en,optional
 age,before,number,How old are you?,18|99,,
 task,check,choice,What is to be chosen?,long|*likely,the longer|*the likelier,
@@ -72,9 +70,9 @@ def test_questions_and_comprehension_check(
     folder = export(questions=tmp_path / "asked.csv", return_link="https://example.org/back")
     served = serve(folder)
     page = visit(served.address, **PHONE)
-    wait_for_state(page, "consent")
+    wait_for(page, "consent")
     page.click("button.next >> nth=0")
-    wait_for_state(page, "before")
+    wait_for(page, "before")
     next_button = page.locator("button.next")
     assert next_button.is_disabled()
     page.fill("input[name=age]", "17")
@@ -82,34 +80,34 @@ def test_questions_and_comprehension_check(
     page.fill("input[name=age]", "31")
     next_button.click()
     for n in range(2):
-        wait_for_state(page, "instructions")
+        wait_for(page, "instructions")
         page.locator("button.next").last.click()
-        wait_for_state(page, "check")
+        wait_for(page, "check")
         page.click("text=the longer" if n < wrong_answers else "text=the likelier")
         page.click("button.next")
         if n == 0:  # a reload gives no additional attempt
-            wait_for_state(page, "instructions")
+            wait_for(page, "instructions")
             page.reload()
-            wait_for_state(page, "resume")
+            wait_for(page, "resume")
             page.locator("button.next").first.click()  # and repeats no questions
     if wrong_answers == 2:
         for _ in range(2):
-            wait_for_state(page, "refused")
+            wait_for(page, "refused")
             assert served.rows("responses") == []
             assert page.locator("button.leave").count() == 1
-            page.wait_for_function(ANSWERS_ACKNOWLEDGED)
+            page.wait_for_function(ACKNOWLEDGED)
             assert [row["state"] for row in served.rows("participants")] == ["failed"]
             assert read_answers(served) == {"age": "31"}
             page.reload()
-        wait_for_state(page, "refused")
+        wait_for(page, "refused")
         return
     for _ in range(3):
         answer(page, 2)
-    wait_for_state(page, "after")
+    wait_for(page, "after")
     page.click("text=eine andere")
     page.fill("input[name=remarks]", "=1")
     page.click("button.next")
-    wait_for_state(page, "saved")
+    wait_for(page, "saved")
     assert read_answers(served) == {"age": "31", "first": "other", "remarks": "=1"}
 
 

@@ -17,13 +17,8 @@ from contstim.items.stimuli import on_scale
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.watched import QUESTIONS
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Export, Visit
-from tests.experiments.platforms.test_scales import ANSWERS_ACKNOWLEDGED, PHONE
-from tests.experiments.platforms.walking import (
-    SAVED,
-    read_sentences,
-    save_screenshot,
-    wait_for_state,
-)
+from tests.experiments.platforms.test_scales import ACKNOWLEDGED, PHONE
+from tests.experiments.platforms.walking import SAVED, read_sentences, screenshot, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -67,7 +62,7 @@ class Hand:
     def answer(self, scale: Scale, number: int) -> tuple[tuple[str, str], int]:
         """Rate a pair; return the sentences and the rating, both from left to right."""
         page, last = self.page, scale.answers[-1]
-        wait_for_state(page, "trials")
+        wait_for(page, "trials")
         buttons = page.locator("#jspsych-content button")
         page.wait_for_function("() => !document.querySelector('#jspsych-content button').disabled")
         sentences = read_sentences(page)
@@ -111,17 +106,17 @@ class Hand:
         raise AssertionError("Tab does not reach the element")
 
     def begin(self, *, wrong: int = 0) -> None:
-        """Give consent, answer questions, and pass the check after `wrong` wrong answers."""
-        wait_for_state(self.page, "consent")
+        """Give consent, answer questions, and give `wrong` wrong answers to the check first."""
+        wait_for(self.page, "consent")
         self.go_on(0)
-        wait_for_state(self.page, "before")
+        wait_for(self.page, "before")
         self.write("age", "31")
         self.press(self.page.locator("input[name=language]").first)
         self.go_on()
         for attempt in range(2):
-            wait_for_state(self.page, "instructions")
+            wait_for(self.page, "instructions")
             self.go_on()
-            wait_for_state(self.page, "check")
+            wait_for(self.page, "check")
             if self.by == "key":  # Tab reaches one choice; arrows move to others
                 self.press(self.page.locator("input[name=task]").first)
                 if attempt >= wrong:
@@ -162,38 +157,38 @@ def test_session_is_stored_with_its_events(
     answers = [hand.answer(scale, 0)]
     page.wait_for_function(SAVED, arg=1)
     page.reload()
-    wait_for_state(page, "resume")
+    wait_for(page, "resume")
     hand.go_on(0)
-    wait_for_state(page, "trials")
+    wait_for(page, "trials")
     other_tabs = [page.context.new_page() for _ in range(2)]
     for tab in other_tabs:  # one more tab is open each time
         tab.goto(address)
-        wait_for_state(tab, "resume")
+        wait_for(tab, "resume")
         Hand(tab, by).go_on(0)
-        wait_for_state(tab, "trials")
+        wait_for(tab, "trials")
     for tab in other_tabs:
         tab.close()
     page.bring_to_front()
     answers.append(hand.answer(scale, 1))
-    wait_for_state(page, "break")
+    wait_for(page, "break")
     hand.go_on()
     page.wait_for_function(SAVED, arg=2)
     page.context.set_offline(True)
-    wait_for_state(page, "trials")
+    wait_for(page, "trials")
     for event, milliseconds in (("blur", 300), ("focus", 0), ("blur", 100), ("focus", 0)):
         page.evaluate(f"dispatchEvent(new Event('{event}'))")
         page.wait_for_timeout(milliseconds)
     answers.append(hand.answer(scale, 2))
-    wait_for_state(page, "after")
+    wait_for(page, "after")
     hand.write("remarks", "=1, as usual")
     hand.press(page.locator("button.next"))
-    wait_for_state(page, "waiting")
+    wait_for(page, "waiting")
     page.wait_for_selector(".detail .copy")
-    save_screenshot(page, f"session-{scale}-{by}-offline")
+    screenshot(page, f"session-{scale}-{by}-offline")
     assert page.locator(".code").count() == 0
     assert [person["answered"] for person in served.rows("participants")] == ["2"]
     page.context.set_offline(False)
-    wait_for_state(page, "saved")
+    wait_for(page, "saved")
 
     (person,) = served.rows("participants")
     size = page.viewport_size
@@ -207,10 +202,8 @@ def test_session_is_stored_with_its_events(
     assert person["viewport"] == f"{size['width']}x{size['height']}"
     assert person["sona_id_hash"] != ""
     assert b"iPhone" not in served.database.read_bytes()
-    question_answers = [
-        (answer.question, answer.answer) for answer in collected_questions(served.database)
-    ]
-    assert question_answers == [("age", "31"), ("language", "English"), ("remarks", "=1, as usual")]
+    questions = [(a.question, a.answer) for a in collected_questions(served.database)]
+    assert questions == [("age", "31"), ("language", "English"), ("remarks", "=1, as usual")]
     imported = import_collected([served.database], on_scale(TRIALS, scale))
     assert {finding.problem for finding in imported.report.findings} <= {
         Problem.TOO_FAST,
@@ -244,7 +237,7 @@ def test_dropouts_free_their_group_but_keep_their_answers(
     for n in range(2):
         hands.append(Hand(visit(address), "mouse"))
         hands[n].begin()
-        hands[n].page.wait_for_function(ANSWERS_ACKNOWLEDGED)
+        hands[n].page.wait_for_function(ACKNOWLEDGED)
     hands[0].answer(Scale.CHOICE, 0)
     hands[0].page.wait_for_function(SAVED, arg=1)
     for hand in hands:
@@ -252,19 +245,17 @@ def test_dropouts_free_their_group_but_keep_their_answers(
     served.now[0] += 31 * 60
     failing = Hand(visit(address), "mouse")
     failing.begin(wrong=2)
-    wait_for_state(failing.page, "refused")
-    failing.page.wait_for_function(ANSWERS_ACKNOWLEDGED)
+    wait_for(failing.page, "refused")
+    failing.page.wait_for_function(ACKNOWLEDGED)
     staying = Hand(visit(address), "mouse")
     staying.begin()
     rows = served.rows("participants")
     assert [row["group"] for row in rows] == ["1", "2", "1", "1"]
     assert [row["state"] for row in rows] == ["left", "left", "failed", "active"]
     assert [row["answered"] for row in rows] == ["1", "0", "0", "0"]
-    questions = [
-        (answer.participant, answer.question) for answer in collected_questions(served.database)
-    ]
+    questions = [(a.participant, a.question) for a in collected_questions(served.database)]
     names = [row["participant"] for row in rows]
     assert questions == [(name, question) for name in names for question in ("age", "language")]
     failing.page.reload()
-    wait_for_state(failing.page, "refused")
+    wait_for(failing.page, "refused")
     assert [row["state"] for row in served.rows("participants")][2] == "failed"

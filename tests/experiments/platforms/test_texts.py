@@ -158,12 +158,8 @@ def test_each_language_has_the_texts_of_english(language: str, scale: Scale) -> 
         assert set(re.findall(r"{\w+}", english)) == set(re.findall(r"{\w+}", text))
         assert english.count("\n#") == text.count("\n#")
         if name.endswith("csv"):
-            rows, translated_rows = (
-                list(csv.DictReader(table.splitlines())) for table in (english, text)
-            )
-            assert [row.get("rating") for row in rows] == [
-                row.get("rating") for row in translated_rows
-            ]
+            rows, foreign = (list(csv.DictReader(table.splitlines())) for table in (english, text))
+            assert [row.get("rating") for row in rows] == [row.get("rating") for row in foreign]
 
 
 def test_pages_and_lists_are_translated(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ def read_state(page: Any) -> str:
     return str(page.evaluate("document.body.dataset.state"))
 
 
-def wait_for_state(page: Any, *states: str) -> None:
+def wait_for(page: Any, *states: str) -> None:
     page.wait_for_selector(",".join(f'body[data-state="{name}"]' for name in states))
 
 
-def save_screenshot(page: Any, name: str) -> None:
+def screenshot(page: Any, name: str) -> None:
     """Save a screenshot in the folder CONTSTIM_ARTIFACTS, if it is set."""
     folder = os.environ.get("CONTSTIM_ARTIFACTS")
     if folder:
@@ -25,16 +25,16 @@ def save_screenshot(page: Any, name: str) -> None:
 
 def begin(page: Any, *, pictures: bool = False) -> None:
     """Give consent and read all instructions."""
-    wait_for_state(page, "consent")
+    wait_for(page, "consent")
     if pictures:
-        save_screenshot(page, "1-consent")
+        screenshot(page, "1-consent")
     page.click("button.next >> nth=0")
-    wait_for_state(page, "instructions")
+    wait_for(page, "instructions")
     number = 0
     while read_state(page) == "instructions":
         number += 1
         if pictures:
-            save_screenshot(page, f"2-instructions-{number}")
+            screenshot(page, f"2-instructions-{number}")
         text = page.inner_text("#jspsych-content")
         page.locator("button.next").last.click()
         page.wait_for_function(
@@ -50,7 +50,7 @@ def read_sentences(page: Any) -> tuple[str, str]:
 
 def answer(page: Any, button: int, *, key: bool = False) -> tuple[str, str]:
     """Press a button, 1 to 6 from the left; return the sentences of the trial."""
-    wait_for_state(page, "trials", "practice")
+    wait_for(page, "trials", "practice")
     page.wait_for_selector(f"button.confidence:enabled >> nth={button - 1}")
     sentences = read_sentences(page)
     stimulus = page.locator("#jspsych-html-button-response-stimulus").element_handle()

@@ -30,20 +30,14 @@ def make_trials(groups: int = 2, catch: int = 12) -> list[Trial]:
         conditions = [c for c in _KINDS if c is not Condition.CATCH for _ in range(2)]
         for n, condition in enumerate([*conditions, *[Condition.CATCH] * catch]):
             words = [f"{word}{group}x{n}" for word in _WORDS]
-            first_sentence = " ".join(words).capitalize() + "."
-            second_words = [*words[1:], words[0].capitalize()]
+            first = " ".join(words).capitalize() + "."
+            second = [*words[1:], words[0].capitalize()]
             if condition is not Condition.CATCH:
-                second_words = ["Other", *second_words]
+                second = ["Other", *second]
             targeted = condition not in (Condition.CATCH, Condition.RANDOM_NATURAL)
             trials.append(
                 new_trial(
-                    *(
-                        f"trial-{group}-{n}",
-                        group,
-                        first_sentence,
-                        " ".join(second_words),
-                        condition,
-                    ),
+                    *(f"trial-{group}-{n}", group, first, " ".join(second), condition),
                     *(("gpt2", "rnn") if targeted else ("", ""), _KINDS[condition]),
                 )
             )
@@ -72,8 +66,8 @@ def make_responses(
 def scores_of(trials: list[Trial]) -> ScoreTable:
     """Return scores that order the sentences of each trial oppositely in gpt2 and rnn.
 
-    gpt2 (model_1) rejects sentence_1, and rnn (model_2) sentence_2. For synthetic_1, it is the other
-    way round. With synthetic_2 in natural-synthetic trials, model_1 accepts the synthetic one.
+    gpt2 (model_1) rejects sentence_1 and rnn (model_2) sentence_2, or, if sentence 2 is of kind
+    synthetic_1, vice versa. With synthetic_2, model_1 accepts the synthetic sentence.
     """
     log_probs: dict[Sentence, tuple[float, float]] = {}
     for n, trial in enumerate(trials):

@@ -74,12 +74,11 @@ def test_default_requires_five_of_six_catch_trials() -> None:
     trials = make_trials(catch=6)
     catch = [t.trial_id for t in trials if t.group == 1 and t.condition is Condition.CATCH]
     responses = make_responses(trials, {"honest": 1, "careless": 1})
-    wrong_trials = {("honest", catch[0]), ("careless", catch[0]), ("careless", catch[1])}
-    changed_responses = [
-        replace(r, rating=5) if (r.participant, r.trial_id) in wrong_trials else r
-        for r in responses
+    errors = {("honest", catch[0]), ("careless", catch[0]), ("careless", catch[1])}
+    changed = [
+        replace(r, rating=5) if (r.participant, r.trial_id) in errors else r for r in responses
     ]
-    assert admit(trials, changed_responses).participants == ("honest",)
+    assert admit(trials, changed).participants == ("honest",)
 
 
 def test_unfinished_participants_are_excluded() -> None:
@@ -94,7 +93,7 @@ ONE_GROUP = make_trials(1)
 SIZE = len(ONE_GROUP)
 
 
-def make_responses_with(**fields: dict[str, Any]) -> list[Response]:
+def plant(**fields: dict[str, Any]) -> list[Response]:
     """Return responses in 2 s with left = 1, unless the fields of a participant differ."""
     responses = make_responses(ONE_GROUP, dict.fromkeys(fields, 1))
     return [replace(r, **{"rt_ms": 2_000.0, "left": 1, **fields[r.participant]}) for r in responses]
@@ -128,7 +127,7 @@ NAMES = [*FIELDS]
 def test_rules_exclude_and_count_participants(
     rule: dict[str, Any], excluded: list[str], phrase: str | None
 ) -> None:
-    admitted = admit(ONE_GROUP, make_responses_with(**FIELDS), exclusions=Exclusions(**rule))
+    admitted = admit(ONE_GROUP, plant(**FIELDS), exclusions=Exclusions(**rule))
     assert list(admitted.excluded) == excluded
     assert admitted.participants == tuple(name for name in NAMES if name not in excluded)
     counts = {"an unfinished session": 0, "too few catch trials right": 0}
@@ -138,7 +137,7 @@ def test_rules_exclude_and_count_participants(
 def test_max_same_button_counts_buttons_not_ratings() -> None:
     """A participant who always presses the same button gives mirrored ratings."""
     scale = Scale.CONFIDENCE
-    responses = make_responses_with(one={}, other={})
+    responses = plant(one={}, other={})
     alternating = [replace(r, left=1 + n % 2) for n, r in enumerate(responses)]
     changed = [
         replace(r, rating=(2 if r.left == 1 else scale.mirrored(2)))
@@ -161,7 +160,7 @@ def test_fast_and_absent_participants_are_only_reported() -> None:
         "back": {"away_ms": 60_000.0},
         "long": {"rt_ms": 300_001.0},
     }
-    admitted = admit(ONE_GROUP, make_responses_with(**fields))
+    admitted = admit(ONE_GROUP, plant(**fields))
     assert len(admitted.participants) == len(fields)
     assert {(f.problem, f.participant) for f in admitted.report.findings} == {
         (Problem.TOO_FAST, "fast"),
@@ -172,28 +171,21 @@ def test_fast_and_absent_participants_are_only_reported() -> None:
 
 
 def test_exclude_table_and_required_participant_columns(tmp_path: Path) -> None:
-    exclude_table, participant_table = tmp_path / "out.csv", tmp_path / "people.csv"
-    exclude_table.write_text("participant,reason\nslow,withdrew\ncalm,\n")
-    participant_table.write_text(
-        "participant,first_language\nquick, english\nslow,German\ncalm,German\n"
-    )
-    rules = Exclusions(
-        exclude=exclude_table, participants=participant_table, require=("first_language=English",)
-    )
-    admitted = admit(ONE_GROUP, make_responses_with(**FIELDS), exclusions=rules)
+    table, people = tmp_path / "out.csv", tmp_path / "people.csv"
+    table.write_text("participant,reason\nslow,withdrew\ncalm,\n")
+    people.write_text("participant,first_language\nquick, english\nslow,German\ncalm,German\n")
+    rules = Exclusions(exclude=table, participants=people, require=("first_language=English",))
+    admitted = admit(ONE_GROUP, plant(**FIELDS), exclusions=rules)
     assert admitted.excluded == {
         "slow": "withdrew",
         "restless": "first_language is not stated, not English",
         "calm": "named in out.csv",
     }
-    participant_table.write_text(
+    people.write_text(
         "participant,question,answer\nquick,age,30\nquick,first_language,English\n"
         "slow,first_language,German\ncalm,first_language,German\n"
     )
-    assert (
-        admit(ONE_GROUP, make_responses_with(**FIELDS), exclusions=rules).excluded
-        == admitted.excluded
-    )
+    assert admit(ONE_GROUP, plant(**FIELDS), exclusions=rules).excluded == admitted.excluded
     assert [*admitted.counts.items()][2:] == [
         ("named in a table", 2),
         ("first_language other than English", 1),
@@ -202,7 +194,7 @@ def test_exclude_table_and_required_participant_columns(tmp_path: Path) -> None:
 
 def test_partial_keeps_unfinished_sessions_that_pass_rules() -> None:
     """Half of the catch trials: eleven of twelve allow one error, also in six."""
-    responses = make_responses_with(
+    responses = plant(
         all={}, some={}, careless={}, quick={"rt_ms": 100.0}, mute={"rating": UNRATED}
     )
     catch = {t.trial_id for t in ONE_GROUP if t.condition == "catch"}
@@ -233,17 +225,17 @@ def test_partial_keeps_unfinished_sessions_that_pass_rules() -> None:
 
 def test_escaped_names_match_in_participant_tables(tmp_path: Path) -> None:
     """Names such as @x are escaped, so that a spreadsheet does not read a formula."""
-    responses = make_responses_with(**{"@x": {}, "ben": {}})
+    responses = plant(**{"@x": {}, "ben": {}})
     write_responses(tmp_path / "responses.csv", responses)
     assert "'@x" in (tmp_path / "responses.csv").read_text()
-    participant_table, exclude_table = tmp_path / "people.csv", tmp_path / "out.csv"
-    participant_table.write_text("participant,language\n'@x , English\nben,German\n")
-    exclude_table.write_text("participant,reason\n'@x,'=left\n")
-    exclusions = Exclusions(participants=participant_table, require=("language=English",))
+    people, table = tmp_path / "people.csv", tmp_path / "out.csv"
+    people.write_text("participant,language\n'@x , English\nben,German\n")
+    table.write_text("participant,reason\n'@x,'=left\n")
+    exclusions = Exclusions(participants=people, require=("language=English",))
     assert [*admit(ONE_GROUP, responses, exclusions=exclusions).participants] == ["@x"]
-    participant_table.write_text("participant,question,answer\n'@x,language,English\nben,age,30\n")
+    people.write_text("participant,question,answer\n'@x,language,English\nben,age,30\n")
     assert [*admit(ONE_GROUP, responses, exclusions=exclusions).participants] == ["@x"]
-    assert admit(ONE_GROUP, responses, exclusions=Exclusions(exclude=exclude_table)).excluded == {
+    assert admit(ONE_GROUP, responses, exclusions=Exclusions(exclude=table)).excluded == {
         "@x": "=left"
     }
 
@@ -269,4 +261,4 @@ def test_invalid_exclusion_rules_raise_errors(
     Path("twice.csv").write_text("participant,reason\nann,a\n ann,b\n")
     Path("other.csv").write_text("name\nzoe\n")
     with pytest.raises(InputError, match=message):
-        admit(ONE_GROUP, make_responses_with(ann={}), exclusions=Exclusions(**settings))
+        admit(ONE_GROUP, plant(ann={}), exclusions=Exclusions(**settings))

@@ -36,9 +36,7 @@ def test_answers_are_read_as_written(tmp_path: Path) -> None:
 def test_summaries_include_numbers_and_choices_but_no_texts() -> None:
     ages, languages = ("18", "31", "42"), ("English", "German", "English", "")
     answers = [QuestionAnswer(str(n), "age", age) for n, age in enumerate(ages)]
-    answers += [
-        QuestionAnswer(str(n), "language", language) for n, language in enumerate(languages)
-    ]
+    answers += [QuestionAnswer(str(n), "language", text) for n, text in enumerate(languages)]
     answers += [QuestionAnswer("0", "remarks", "I am Ann"), QuestionAnswer("0", "code", "7")]
     questions = [
         Question("age", "before", "number", "Age?", False, lowest=18, highest=99),
