@@ -54,34 +54,34 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 STUB = """
-const fs = require('fs'), said = [], made = {};
-const plain = rest => rest.filter(one => typeof one === 'string' || typeof one === 'number');
-const element = name => made[name] = made[name] || new Proxy({}, {
+const fs = require('fs'), commands = [], elements = {};
+const plain = rest => rest.filter(x => typeof x === 'string' || typeof x === 'number');
+const element = name => elements[name] = elements[name] || new Proxy({}, {
   get: (_, command) => (...rest) => {
-    said.push([name, command, ...plain(rest)]);
-    return made[name];
+    commands.push([name, command, ...plain(rest)]);
+    return elements[name];
   },
 });
 for (const kind of ['Text', 'Button', 'Canvas', 'Selector']) {
   global['new' + kind] = (name, ...rest) => {
-    said.push([kind, name, ...plain(rest)]);
+    commands.push([kind, name, ...plain(rest)]);
     return element(kind + ' ' + name);
   };
   global['get' + kind] = name => element(kind + ' ' + name);
 }
-global.newTrial = label => { said.push(['trial', label]); return element('trial ' + label); };
+global.newTrial = label => { commands.push(['trial', label]); return element('trial ' + label); };
 global.Template = (name, make) => {
-  said.push(['template', name]);
+  commands.push(['template', name]);
   make(JSON.parse(fs.readFileSync(process.argv[3])));
 };
-global.Sequence = (...rest) => said.push(['sequence', ...rest]);
+global.Sequence = (...rest) => commands.push(['sequence', ...rest]);
 global.randomize = label => 'random ' + label;
-global.SendResults = label => said.push(['send', label]);
+global.SendResults = label => commands.push(['send', label]);
 global.GetURLParameter = name => name === 'PROLIFIC_PID' ? 'p7' : undefined;
 global.DebugOff = () => {};
 global.PennController = {ResetPrefix: () => {}};
 eval(fs.readFileSync(process.argv[2], 'utf8'));
-console.log(JSON.stringify(said));
+console.log(JSON.stringify(commands));
 """
 
 

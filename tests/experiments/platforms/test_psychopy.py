@@ -114,23 +114,23 @@ def press(name):
         xtest.fake_input(screen, kind, screen.keysym_to_keycode(XK.string_to_keysym(name)))
         screen.sync()
 
-def answered():
+def count_answers():
     files = script.parent.glob(f'data/{sys.argv[3]}_*.csv')
     return sum(len(list(csv.reader(path.open(encoding='utf-8-sig')))) - 1 for path in files)
 
 while running.poll() is None and time.time() < end:
-    done = answered()
-    shown = [w for w in screen.screen().root.query_tree().children
-             if w.get_attributes().map_state == X.IsViewable]
-    if shown and done == 0:
+    done = count_answers()
+    windows = [w for w in screen.screen().root.query_tree().children
+               if w.get_attributes().map_state == X.IsViewable]
+    if windows and done == 0:
         press('space')
         time.sleep(1)
-    if shown:
+    if windows:
         press(keys[done] if done < len(keys) else 'space')
     late = time.time() + 3
-    while running.poll() is None and answered() == done and time.time() < late:
+    while running.poll() is None and count_answers() == done and time.time() < late:
         time.sleep(0.1)
-    time.sleep(0.8)  # as a person needs who reads
+    time.sleep(0.8)  # time to read
 running.kill()
 sys.exit(running.wait())
 """
