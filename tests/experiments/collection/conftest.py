@@ -1,4 +1,4 @@
-"""A served study, in this process, with a clock that tests can turn."""
+"""A study served in this process, with a clock that tests set."""
 
 import csv
 import io
@@ -24,8 +24,8 @@ LINK_KEY = "5c" * 32
 NONCE = "p0123456789abcdef"
 
 
-def signed(identity: str) -> dict[str, Any]:
-    """What the page sends of an address that `--links` wrote."""
+def sign_identity(identity: str) -> dict[str, Any]:
+    """Return the fields that the page sends for an address written by `--links`."""
     return {"platform": {"participant": identity}, "token": link_token(LINK_KEY, identity)}
 
 
@@ -44,17 +44,17 @@ class Served:
         return f"http://127.0.0.1:{self.port}/"
 
     def join(self, **body: Any) -> dict[str, Any]:
-        given = self.http.post("/api/participants", json={"group": None, "platform": None, **body})
-        assert given.status_code == 201, given.text
-        return dict(given.json())
+        reply = self.http.post("/api/participants", json={"group": None, "platform": None, **body})
+        assert reply.status_code == 201, reply.text
+        return dict(reply.json())
 
-    def refused(self, **body: Any) -> int:
-        """Status of a request to take part that is refused both before consent and after."""
-        before, after = (
+    def refusal_status(self, **body: Any) -> int:
+        """Return the status of a request to join that is refused both before consent and after."""
+        open_reply, join_reply = (
             self.http.post(f"/api/{path}", json=body) for path in ("open", "participants")
         )
-        assert before.status_code == after.status_code >= 400
-        return after.status_code
+        assert open_reply.status_code == join_reply.status_code >= 400
+        return join_reply.status_code
 
     def save(self, joined: dict[str, Any], *answers: dict[str, Any]) -> httpx2.Response:
         return self.http.post(
@@ -75,9 +75,9 @@ class Served:
 
     def download(self, table: str) -> httpx2.Response:
         headers = {"Authorization": f"Bearer {TOKEN}"}
-        given = self.http.get(f"/admin/{table}.csv", headers=headers)
-        assert given.status_code == 200
-        return given
+        reply = self.http.get(f"/admin/{table}.csv", headers=headers)
+        assert reply.status_code == 200
+        return reply
 
     def rows(self, table: str) -> list[dict[str, str]]:
         return list(csv.DictReader(io.StringIO(self.download(table).text)))
@@ -88,7 +88,7 @@ Serve = Callable[..., Served]
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Serve a folder (by default a small study); options are those of the server."""
+    """Serve a folder, by default a small study, with options of the server."""
     with ExitStack() as stack:
 
         def start(

@@ -1,6 +1,6 @@
-"""Servers that are killed while participants answer.
+"""Servers that are killed during data collection.
 
-What participants were told is saved, by their own journals, is then compared with the database.
+The responses that participants' journals record as acknowledged are compared with the database.
 """
 
 import json
@@ -26,20 +26,19 @@ from tests.experiments.collection.servers import CollectProcess, answer
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an outage did."""
+    """Counts of a run with outages."""
 
-    outages: int  # how many there were while participants answered
-    # Answers that participants were told are saved, at each outage and in the end
-    acknowledged: tuple[int, ...]
-    lost: int  # of these, how many the database lacks or holds otherwise
-    duplicates: int  # answers beyond the first of a participant to a trial
-    rows: int  # answers in the database in the end
-    withdrawn: int = 0  # people who joined, answered and withdrew between the outages
-    # What still stood of them in a file of the database after the server's end
+    outages: int  # outages before the last participant finished
+    acknowledged: tuple[int, ...]  # acknowledged responses after each outage, and at the end
+    lost: int  # acknowledged responses that the database lacks or stores differently
+    duplicates: int  # additional responses of a participant to the same trial
+    rows: int  # responses in the database at the end
+    withdrawn: int = 0  # participants who withdrew between outages
+    # Texts of withdrawn participants that remain in files of the database
     traces: tuple[str, ...] = ()
 
 
-def under_kills(
+def run_with_kills(
     server: CollectProcess,
     people: ArtificialParticipants,
     run: RunSettings,
@@ -48,57 +47,59 @@ def under_kills(
     *,
     withdrawals: float = 1 / 3,
 ) -> Outcome:
-    """Kill the server at random moments; start it again at once.
+    """Kill the server at random moments and restart it at once.
 
-    Before a share of the kills somebody joins, answers and withdraws: by an ID, a name or a code.
+    Before a share of the kills, a participant joins, responds and withdraws: by ID, name or code.
     """
-    chance = random.Random(seed)
-    marks: list[str] = []
+    rng = random.Random(seed)
+    withdrawn_texts: list[str] = []
 
     def outage() -> None:
-        if chance.random() < withdrawals:
-            marks.extend(_withdrawal(server, len(marks)))
-        time.sleep(chance.uniform(0.05, 0.8))
+        if rng.random() < withdrawals:
+            withdrawn_texts.extend(_withdraw_participant(server, len(withdrawn_texts)))
+        time.sleep(rng.uniform(0.05, 0.8))
         server.stop()
-        time.sleep(chance.uniform(0.0, 0.2))
+        time.sleep(rng.uniform(0.0, 0.2))
         server.start()
         server.wait_until_it_answers()
 
-    found = _under(outage, server, people, run, kills)
+    outcome = _run_with_outages(outage, server, people, run, kills)
     server.stop(SIGINT)
     files = [path.read_bytes() for path in server.database.parent.glob(f"{server.database.name}*")]
-    left = tuple(mark for mark in marks if any(mark.encode() in file for file in files))
-    return replace(found, withdrawn=len(marks) // 3, traces=left)
+    traces = tuple(text for text in withdrawn_texts if any(text.encode() in file for file in files))
+    return replace(outcome, withdrawn=len(withdrawn_texts) // 3, traces=traces)
 
 
-def _withdrawal(server: CollectProcess, number: int) -> tuple[str, str, str]:
-    """Take part, and be gone; marks by which the person would be found again."""
-    who, said = f"leaver-{number}-id", f"leaver-{number}-remark"
+def _withdraw_participant(server: CollectProcess, number: int) -> tuple[str, str, str]:
+    """Take part and withdraw; return the texts that would identify the participant."""
+    platform_id, remark = f"leaver-{number}-id", f"leaver-{number}-remark"
     with httpx2.Client(base_url=server.url, trust_env=False, timeout=60) as http:
         study = http.get("/study.json").json()
-        wish = {"platform": {"PROLIFIC_PID": who, "STUDY_ID": "s"}}
-        joined = http.post("/api/participants", json=wish).json()
-        known = {name: joined[name] for name in ("participant", "secret")}
-        known["questions"] = {"remarks": said}
-        own = [trial["trial_id"] for trial in study["groups"][joined["group"]]]
-        given = [answer(trial, rating=1, position=n) for n, trial in enumerate(own, start=1)]
+        request = {"platform": {"PROLIFIC_PID": platform_id, "STUDY_ID": "s"}}
+        joined = http.post("/api/participants", json=request).json()
+        body = {name: joined[name] for name in ("participant", "secret")}
+        body["questions"] = {"remarks": remark}
+        trial_ids = [trial["trial_id"] for trial in study["groups"][joined["group"]]]
+        answers = [
+            answer(trial, rating=1, position=n) for n, trial in enumerate(trial_ids, start=1)
+        ]
         by_code = number % 9 == 6
-        sent = given if by_code else given[:2]
-        http.post("/api/responses", json={**known, "responses": sent}).raise_for_status()
+        sent_answers = answers if by_code else answers[:2]
+        http.post("/api/responses", json={**body, "responses": sent_answers}).raise_for_status()
         if by_code:
-            who_is_it = http.post("/api/complete", json=known).json()["code"]
+            identity = http.post("/api/complete", json=body).json()["code"]
         else:
-            who_is_it = who if number % 9 == 0 else joined["participant"]
-    withdraw(server.database, who_is_it, "2026-11-28")
-    return joined["participant"], who, said
+            identity = platform_id if number % 9 == 0 else joined["participant"]
+    withdraw(server.database, identity, "2026-11-28")
+    return joined["participant"], platform_id, remark
 
 
-def _under(
+def _run_with_outages(
     outage: Callable[[], None],
     server: CollectProcess,
     people: ArtificialParticipants,
     run: RunSettings,
-    times: int,
+    kills: int,
 ) -> Outcome:
     journal = server.database.with_suffix(".journal")
     failures: list[BaseException] = []
@@ -109,66 +110,66 @@ def _under(
         except BaseException as error:
             failures.append(error)
 
-    answering = Thread(target=answer_all)
-    answering.start()
+    thread = Thread(target=answer_all)
+    thread.start()
     counts: list[int] = []
-    lost = done = 0
-    while done < times and _under_way(answering, journal):
+    lost = n_outages = 0
+    while n_outages < kills and _wait_for_reply(thread, journal):
         outage()
-        done += answering.is_alive()
-        told = acknowledged(journal, people, run)  # before what is held is read
-        counts.append(len(told))
-        lost += len(told - {*held(server.database)})
-    answering.join()
+        n_outages += thread.is_alive()
+        receipts = read_acknowledged(journal, people, run)  # read before the database
+        counts.append(len(receipts))
+        lost += len(receipts - {*read_stored(server.database)})
+    thread.join()
     if failures:
         raise failures[0]
-    told, rows = acknowledged(journal, people, run), held(server.database)
-    final = lost + len(told - {*rows})
-    doubled = len(rows) - len({row[:2] for row in rows})
-    return Outcome(done, (*counts, len(told)), final, doubled, len(rows))
+    receipts, rows = (read_acknowledged(journal, people, run), read_stored(server.database))
+    total_lost = lost + len(receipts - {*rows})
+    duplicates = len(rows) - len({row[:2] for row in rows})
+    return Outcome(n_outages, (*counts, len(receipts)), total_lost, duplicates, len(rows))
 
 
-def _under_way(answering: Thread, journal: Path) -> bool:
-    """Wait until participants are told something again; False if they are done."""
-    before = _times_told(journal)
-    while answering.is_alive() and _times_told(journal) <= before:
+def _wait_for_reply(thread: Thread, journal: Path) -> bool:
+    """Wait until the journal records another reply; return False once all participants are done."""
+    n_replies = _count_replies(journal)
+    while thread.is_alive() and _count_replies(journal) <= n_replies:
         time.sleep(0.02)
-    return answering.is_alive()
+    return thread.is_alive()
 
 
-def _times_told(journal: Path) -> int:
+def _count_replies(journal: Path) -> int:
     return journal.read_text().count('"number": ') if journal.exists() else 0
 
 
 Answer = tuple[str, str, int | None, int, int, float | None, str | None, int | None, float | None]
 
 
-def acknowledged(path: Path, people: ArtificialParticipants, run: RunSettings) -> set[Answer]:
-    """What participants were told is saved: participant, trial, rating, left, position, …."""
+def read_acknowledged(path: Path, people: ArtificialParticipants, run: RunSettings) -> set[Answer]:
+    """Return the acknowledged responses: participant, trial, rating, left, position, …."""
     if not path.exists():
         return set()
     copy = path.with_suffix(".copy")
     copy.write_bytes(path.read_bytes())
-    first = json.loads(copy.read_text().partition("\n")[0] or '{"run": {}}')["run"]
-    with closing(Journal(copy, first)) as journal:
+    run_record = json.loads(copy.read_text().partition("\n")[0] or '{"run": {}}')["run"]
+    with closing(Journal(copy, run_record)) as journal:
         numbers = range(1, run.participants + 1)
         return {
             (
-                *(one.participant, one.trial_id, None if one.rating == UNRATED else one.rating),
-                *(one.left, one.position, _known(one.rt_ms)),
-                *(one.input or None, one.blurs, _known(one.away_ms)),
+                *(r.participant, r.trial_id, None if r.rating == UNRATED else r.rating),
+                *(r.left, r.position, _replace_nan(r.rt_ms)),
+                *(r.input or None, r.blurs, _replace_nan(r.away_ms)),
             )
             for number in numbers
-            for one in journal.copy(number).acknowledged(people, number)
+            for r in journal.copy(number).acknowledged(people, number)
         }
 
 
-def _known(milliseconds: float) -> float | None:
+def _replace_nan(milliseconds: float) -> float | None:
     return None if math.isnan(milliseconds) else milliseconds
 
 
-def held(database: Path) -> list[Answer]:
-    """What the database holds, in the same form."""
+def read_stored(database: Path) -> list[Answer]:
+    """Return the responses in the database, in the same form."""
     with closing(sqlite3.connect(database)) as connection:
         return connection.execute(
             "SELECT participant, trial_id, rating, left_sentence, position, rt_ms, input, blurs, "

@@ -1,4 +1,4 @@
-"""Exported folders to collect in, and servers that run as people run them."""
+"""Exported folders for collecting, and servers in this process or in their own."""
 
 import asyncio
 import json
@@ -31,9 +31,9 @@ COLUMNS = ("trial_id", "sentence_1", "sentence_2")
 
 
 def write_study(
-    folder: Path, groups: Mapping[str, Iterable[Mapping[str, str]]], **more: Any
+    folder: Path, groups: Mapping[str, Iterable[Mapping[str, str]]], **fields: Any
 ) -> Path:
-    """A folder as `export jspsych` writes it, as far as a server reads it."""
+    """Write a folder as `export jspsych` does, with the files that a server reads."""
     folder.mkdir(parents=True, exist_ok=True)
     study = {
         "version": 1,
@@ -55,7 +55,7 @@ def write_study(
         "groups": {
             group: [{"stratum": 0, **trial} for trial in trials] for group, trials in groups.items()
         },
-        **more,
+        **fields,
     }
     (folder / "study.json").write_text(json.dumps(study), encoding="utf-8")
     (folder / "index.html").write_text("<!doctype html><title>x</title>", encoding="utf-8")
@@ -63,8 +63,8 @@ def write_study(
     return folder
 
 
-def small_study(folder: Path, *, groups: int = 3, trials: int = 4, **more: Any) -> Path:
-    """A folder of so many groups and trials."""
+def small_study(folder: Path, *, groups: int = 3, trials: int = 4, **fields: Any) -> Path:
+    """Write a study with the given numbers of groups and of trials per group."""
     return write_study(
         folder,
         {
@@ -74,25 +74,25 @@ def small_study(folder: Path, *, groups: int = 3, trials: int = 4, **more: Any) 
             ]
             for g in range(1, groups + 1)
         },
-        **more,
+        **fields,
     )
 
 
 def export(folder: Path, trials: Iterable[Trial]) -> Path:
-    """A folder that asks the trials of a design."""
+    """Write a study with the trials of a design."""
     groups: dict[str, list[dict[str, str]]] = defaultdict(list)
     for trial in trials:
         groups[str(trial.group)].append({name: str(getattr(trial, name)) for name in COLUMNS})
     return write_study(folder, groups)
 
 
-def answer(trial_id: str, **more: Any) -> dict[str, Any]:
-    """One answer as a page sends it."""
-    return {"trial_id": trial_id, "rating": 4, "left": 1, "position": 1, "rt_ms": 812.5, **more}
+def answer(trial_id: str, **fields: Any) -> dict[str, Any]:
+    """Return a response as the page sends it."""
+    return {"trial_id": trial_id, "rating": 4, "left": 1, "position": 1, "rt_ms": 812.5, **fields}
 
 
 class _QuickServer(uvicorn.Server):
-    """One that ends when it is told, not with the library's next tenth of a second."""
+    """A server that stops at once, without the library's ticks of a tenth of a second."""
 
     async def main_loop(self) -> None:
         ticks = count()
@@ -104,9 +104,9 @@ class _QuickServer(uvicorn.Server):
 def running(
     application: Callable[[int], Starlette], port: int = 0, **settings: Any
 ) -> Iterator[tuple[httpx2.Client, int]]:
-    """Serve an application, made for a port, in this process; a connection to it, and the port."""
-    with listen("127.0.0.1", port) as listening:
-        port = int(listening.getsockname()[1])
+    """Serve an application in this process, and yield a client and the port."""
+    with listen("127.0.0.1", port) as listener:
+        port = int(listener.getsockname()[1])
         config = uvicorn.Config(
             application(port),
             lifespan="off",
@@ -116,7 +116,7 @@ def running(
             **settings,
         )
         server = _QuickServer(config)
-        thread = Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread = Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
             address = f"http://127.0.0.1:{port}"
@@ -128,11 +128,11 @@ def running(
 
 
 class CollectProcess:
-    """`contstim collect` in a process of its own, to be killed and started again."""
+    """`contstim collect` in another process, which tests kill and restart."""
 
     def __init__(self, folder: Path, database: Path, *, open_files: int | None = None) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = int(free.getsockname()[1])
+        with socket.create_server(("127.0.0.1", 0)) as free_socket:
+            self.port = int(free_socket.getsockname()[1])
         self.database = database
         program = [sys.executable, "-m", "contstim", "collect", str(folder), "--quiet"]
         program += ["--accept-platform-ids", "--rehearsal"]
@@ -153,8 +153,8 @@ class CollectProcess:
         environment = {k: v for k, v in os.environ.items() if k != "CONTSTIM_ADMIN_TOKEN"}
         command = self._command
         if self._open_files:
-            limited = f'ulimit -n {self._open_files} && exec "$@"'
-            command = ["bash", "-c", limited, "bash", *command]
+            limited_command = f'ulimit -n {self._open_files} && exec "$@"'
+            command = ["bash", "-c", limited_command, "bash", *command]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 command,
@@ -170,7 +170,7 @@ class CollectProcess:
             raise AssertionError("the server does not start")
 
     def stop(self, how: signal.Signals = signal.SIGKILL) -> None:
-        """Send a signal and wait for the end."""
+        """Send a signal and wait until the process ends."""
         assert self._process is not None
         self._process.send_signal(how)
         self._process.wait()

@@ -1,8 +1,7 @@
-"""Whatever is sent, the server answers as its description says, and never fails.
+"""The server replies to every request as its OpenAPI description states, and never fails.
 
-Schemathesis reads the description (docs/collecting.openapi.json) and makes requests that fit it and
-requests that do not; Hypothesis makes what Schemathesis does not: answers of a true participant
-that are nearly right, and bytes that are no HTTP.
+Schemathesis generates valid and invalid requests from docs/collecting.openapi.json. Hypothesis adds
+nearly valid responses of a real participant, and bytes that are not HTTP.
 """
 
 import json
@@ -22,7 +21,7 @@ from contstim.experiments.collection.requests import RequestLimits
 from tests.examples import examples
 from tests.experiments.collection.conftest import TOKEN, Serve, Served
 from tests.experiments.collection.servers import answer
-from tests.experiments.collection.test_pages import raw
+from tests.experiments.collection.test_pages import send_bytes
 
 JSON = {"Content-Type": "application/json"}
 DESCRIPTION = Path(__file__).parents[3] / "docs" / "collecting.openapi.json"
@@ -41,17 +40,17 @@ def served(serve: Serve) -> Served:
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("schemathesis") is None, reason="Schemathesis is not installed")
-def test_schemathesis_finds_nothing_undescribed(served: Served, tmp_path: Path) -> None:
+def test_schemathesis_finds_no_undocumented_replies(served: Served, tmp_path: Path) -> None:
     program = [sys.executable, "-m", "schemathesis.cli", "run", str(DESCRIPTION)]
     options = ["--url", f"http://127.0.0.1:{served.port}", "--checks", CHECKS, "--seed", "1"]
     options += ["--phases", "fuzzing", "--max-examples", "5"]
     options += ["--header", f"Authorization: Bearer {TOKEN}"]
-    done = subprocess.run([*program, *options], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-    assert re.search(r"(\d+) generated, \1 passed", done.stdout), done.stdout
+    process = subprocess.run([*program, *options], cwd=tmp_path, capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout
+    assert re.search(r"(\d+) generated, \1 passed", process.stdout), process.stdout
 
 
-anything: st.SearchStrategy[Any] = st.recursive(
+json_values: st.SearchStrategy[Any] = st.recursive(
     st.none()
     | st.booleans()
     | st.integers()
@@ -64,25 +63,25 @@ anything: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-def test_a_true_participant_who_sends_nonsense_is_answered(served: Served) -> None:
+def test_invalid_fields_of_a_participant_get_valid_replies(served: Served) -> None:
     joined = served.join(group="1")
 
     @settings(max_examples=examples(10))
     @given(
         address=st.sampled_from(ADDRESSES),
-        wrong=st.dictionaries(st.sampled_from([*answer("t1-0")]), anything, max_size=2),
-        more=st.dictionaries(
+        changed=st.dictionaries(st.sampled_from([*answer("t1-0")]), json_values, max_size=2),
+        extra=st.dictionaries(
             st.sampled_from(
                 [*joined, "responses", "platform", "questions", "second_tabs", "failed"]
             ),
-            anything,
+            json_values,
             max_size=1,
         ),
     )
-    def send(address: str, wrong: dict[str, Any], more: dict[str, Any]) -> None:
-        body = {**joined, "responses": [{**answer("t1-0"), **wrong}], "platform": None, **more}
+    def send(address: str, changed: dict[str, Any], extra: dict[str, Any]) -> None:
+        body = {**joined, "responses": [{**answer("t1-0"), **changed}], "platform": None, **extra}
         header = {"Authorization": f"Bearer {joined['secret']}", **JSON}
-        _proper(served.http.post(address, content=json.dumps(body), headers=header))
+        _check_reply(served.http.post(address, content=json.dumps(body), headers=header))
 
     send()
     for line in served.download("responses").text.splitlines()[1:]:
@@ -91,13 +90,15 @@ def test_a_true_participant_who_sends_nonsense_is_answered(served: Served) -> No
 
 @settings(max_examples=examples(10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(address=st.sampled_from([*ADDRESSES, "/", "/admin/responses.csv"]), body=st.binary())
-def test_bytes_that_are_no_json_are_answered(served: Served, address: str, body: bytes) -> None:
-    _proper(served.http.post(address, content=body, headers=JSON))
+def test_bytes_that_are_not_json_get_valid_replies(
+    served: Served, address: str, body: bytes
+) -> None:
+    _check_reply(served.http.post(address, content=body, headers=JSON))
 
 
 methods = st.sampled_from([b"GET", b"POST", b"HEAD", b"", b"BREW"])
 paths = st.sampled_from([a.encode() for a in ADDRESSES]) | st.binary(max_size=20).map(
-    lambda rest: b"/" + rest
+    lambda suffix: b"/" + suffix
 )
 headers = st.lists(
     st.binary(max_size=20)
@@ -122,15 +123,15 @@ headers = st.lists(
 
 @settings(max_examples=examples(10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(method=methods, path=paths, lines=headers, body=st.binary(max_size=20))
-def test_bytes_that_are_no_http_are_answered_or_dropped(
+def test_bytes_that_are_not_http_get_valid_replies_or_none(
     served: Served, method: bytes, path: bytes, lines: list[bytes], body: bytes
 ) -> None:
     head = [method + b" " + path + b" HTTP/1.1", b"Host: x", b"Connection: close", *lines]
-    answered = raw(served.port, b"\r\n".join(head) + b"\r\n\r\n" + body, patience=0.2)
-    assert not answered or re.match(rb"HTTP/1\.1 [1234]\d\d ", answered), answered
+    reply = send_bytes(served.port, b"\r\n".join(head) + b"\r\n\r\n" + body, patience=0.2)
+    assert not reply or re.match(rb"HTTP/1\.1 [1234]\d\d ", reply), reply
 
 
-def _proper(given: httpx2.Response) -> None:
-    assert given.status_code < 500, given.text
-    if given.status_code >= 400:
-        assert isinstance(given.json()["error"], str)
+def _check_reply(reply: httpx2.Response) -> None:
+    assert reply.status_code < 500, reply.text
+    if reply.status_code >= 400:
+        assert isinstance(reply.json()["error"], str)

@@ -1,4 +1,4 @@
-"""Files of the folder and no others, asked for over raw sockets as no browser would."""
+"""The server sends files of the folder and no others, also to raw requests."""
 
 import socket
 from contextlib import suppress
@@ -13,20 +13,20 @@ from tests.experiments.collection.servers import answer, small_study
 SECRET = b"nobody may read this"
 
 
-def raw(port: int, request: bytes, *, patience: float = 10.0) -> bytes:
-    """What a server answers to these bytes before it has been silent for so many seconds."""
+def send_bytes(port: int, request: bytes, *, patience: float = 10.0) -> bytes:
+    """Send bytes and return the reply up to a silence of `patience` seconds."""
     parts = []
     with socket.create_connection(("127.0.0.1", port), timeout=patience) as connection:
         connection.sendall(request)
         with suppress(OSError):
-            while part := connection.recv(65536):
-                parts.append(part)
+            while chunk := connection.recv(65536):
+                parts.append(chunk)
     return b"".join(parts)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with secrets beside it and hidden in it, and links that lead out."""
+    """A folder with secret files next to it and hidden in it, and with links to them."""
     for outside in ("secret.txt", "experiment.sqlite", "elsewhere/secret.txt"):
         (tmp_path / outside).parent.mkdir(exist_ok=True)
         (tmp_path / outside).write_bytes(SECRET)
@@ -45,8 +45,8 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_every_answer_says_what_browsers_may_do_with_it(serve: Serve, folder: Path) -> None:
-    """The headers that OWASP's cheat sheet of HTTP headers asks for, of pages and of errors."""
+def test_replies_have_security_headers(serve: Serve, folder: Path) -> None:
+    """Pages and errors have the headers of OWASP's cheat sheet of HTTP headers."""
     served = serve(folder)
     for path in ("/", "/study.json", "/nothing", "/api/participants", "/admin/responses.csv"):
         headers = served.http.get(path).headers
@@ -58,7 +58,7 @@ def test_every_answer_says_what_browsers_may_do_with_it(serve: Serve, folder: Pa
         assert headers["referrer-policy"] == "no-referrer"
 
 
-def test_nothing_outside_the_folder_is_shown(serve: Serve, folder: Path) -> None:
+def test_files_outside_the_folder_are_not_sent(serve: Serve, folder: Path) -> None:
     served = serve(folder)
     paths = (
         "/../secret.txt /vendor/../../secret.txt /%2e%2e/secret.txt /..%2fsecret.txt "
@@ -70,26 +70,26 @@ def test_nothing_outside_the_folder_is_shown(serve: Serve, folder: Path) -> None
         "/admin/../../secret.txt /index.html/ /index.html/../../secret.txt"
     )
     for path in paths.split():
-        answered = raw(
+        reply = send_bytes(
             served.port, f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
         )
-        status = answered.split(b"\r\n")[0]
+        status = reply.split(b"\r\n")[0]
         assert status.split(b" ")[1] in (b"400", b"401", b"404"), (path, status)
-        assert SECRET not in answered
-        assert b"root:" not in answered
+        assert SECRET not in reply
+        assert b"root:" not in reply
 
 
-def test_completion_codes_are_handed_out_at_the_end_only(serve: Serve, tmp_path: Path) -> None:
+def test_completion_code_is_sent_only_at_the_end(serve: Serve, tmp_path: Path) -> None:
     completion = {"code": "C0DE-1", "redirect": "https://example.org/?cc=C0DE-1"}
     folder = small_study(tmp_path / "coded", groups=1, trials=1, completion=completion)
     (folder / "copy.json").symlink_to(folder / "study.json")
     study = read_study(folder)
     served = serve(folder, code=study.code, redirect=study.redirect)
     for path in ("/study.json", "/study%2ejson", "/copy.json", "/study.json?x"):
-        shown = served.http.get(path)
-        assert shown.status_code == 200
-        assert "C0DE" not in shown.text
-        assert [*shown.json()["groups"]] == ["1"]
+        reply = served.http.get(path)
+        assert reply.status_code == 200
+        assert "C0DE" not in reply.text
+        assert [*reply.json()["groups"]] == ["1"]
     joined = served.join()
     assert "C0DE" not in str(joined)
     assert "C0DE" not in served.complete(joined).text
@@ -97,12 +97,12 @@ def test_completion_codes_are_handed_out_at_the_end_only(serve: Serve, tmp_path:
     assert served.complete(joined).json() == completion
 
 
-def test_a_removed_folder_or_database_is_no_server_error(serve: Serve, folder: Path) -> None:
+def test_removed_files_give_404_or_503(serve: Serve, folder: Path) -> None:
     served = serve(folder)
     (folder / "study.json").unlink()
     assert served.http.get("/").status_code == 200
     assert served.http.get("/study.json").status_code == 404
     served.database.rename(served.database.with_suffix(".moved"))
-    given = served.http.get("/admin/responses.csv", params={"token": TOKEN})
-    assert given.status_code == 503
-    assert given.headers["retry-after"] == "5"
+    reply = served.http.get("/admin/responses.csv", params={"token": TOKEN})
+    assert reply.status_code == 503
+    assert reply.headers["retry-after"] == "5"

@@ -1,4 +1,4 @@
-"""The server of a review: what it saves, whom it answers, and what it never overwrites."""
+"""The server of a review: saved decisions, refused requests, and protected files."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ from tests.experiments.collection.servers import running
 from tests.experiments.stimuli import some_pairs, some_triplets
 
 TRIPLETS = some_triplets(1)
-IDS = [each.triplet_id for each in TRIPLETS]
+IDS = [triplet.triplet_id for triplet in TRIPLETS]
 
 
 @dataclass
@@ -30,34 +30,34 @@ class Served:
     file: ReviewFile
 
     def decide(self, *decisions: tuple[str, str, str], **headers: str) -> httpx2.Response:
-        named = ("item_id", "decision", "reason")
+        fields = ("item_id", "decision", "reason")
         return self.http.post(
             "/decisions",
             json={
                 "fingerprint": self.file.content.fingerprint,
-                "decisions": [dict(zip(named, each, strict=True)) for each in decisions],
+                "decisions": [dict(zip(fields, row, strict=True)) for row in decisions],
             },
             headers=headers,
         )
 
 
-def opened(path: Path, reviewer: str = "", review: Review | None = None) -> ReviewFile:
+def open_review(path: Path, reviewer: str = "", review: Review | None = None) -> ReviewFile:
     return ReviewFile.open(path, ReviewPage(TRIPLETS, "x", reviewer=reviewer), "t.csv", review)
 
 
 @contextmanager
-def reviewed(file: ReviewFile) -> Iterator[Served]:
+def serve_review(file: ReviewFile) -> Iterator[Served]:
     with running(partial(review_application, file)) as (http, port):
         yield Served(http, port, file)
 
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    with reviewed(opened(tmp_path / "review.csv")) as server:
+    with serve_review(open_review(tmp_path / "review.csv")) as server:
         yield server
 
 
-def test_each_decision_is_in_the_file_when_it_is_answered(served: Served) -> None:
+def test_decisions_are_saved_before_the_reply(served: Served) -> None:
     assert not served.file.path.exists()
     assert served.decide((IDS[0], "keep", ""), (IDS[1], "reject", "odd")).json() == {"saved": 2}
     assert served.decide((IDS[0], "reject", "it's “rude”")).status_code == 200
@@ -66,22 +66,22 @@ def test_each_decision_is_in_the_file_when_it_is_answered(served: Served) -> Non
     assert review.rejected == set(IDS[:2])
     assert served.decide((IDS[0], "", ""), (IDS[1], "", "")).status_code == 200
     assert not read_reviews([served.file.path]).last_decisions
-    assert opened(served.file.path).decisions.keys() <= set(IDS)  # and can be gone on with
+    assert open_review(served.file.path).decisions.keys() <= set(IDS)  # the review can be resumed
 
 
-def test_a_review_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_review_resumes_where_it_stopped(tmp_path: Path) -> None:
     for reviewer in ("", "Ann"):
         path = review_file(tmp_path / "review.html", reviewer)
-        with reviewed(opened(path, reviewer)) as server:
+        with serve_review(open_review(path, reviewer)) as server:
             server.decide((IDS[2], "reject", "odd"))
-        with reviewed(opened(path, reviewer)) as server:
+        with serve_review(open_review(path, reviewer)) as server:
             assert f'"id": "{IDS[2]}"' in server.http.get("/").text
             server.decide((IDS[3], "keep", ""))
         review = read_reviews([path])
         assert {d.reviewer for d in review.decisions} == {reviewer or "review"}
         decisions = {d.item_id: str(d.decision) for d in review.decisions if d.decision}
         assert decisions == {IDS[2]: "reject", IDS[3]: "keep"}
-    assert {each.name for each in tmp_path.iterdir()} == {"review.csv", "review-Ann.csv"}
+    assert {file.name for file in tmp_path.iterdir()} == {"review.csv", "review-Ann.csv"}
 
 
 @pytest.mark.parametrize(
@@ -96,19 +96,21 @@ def test_a_review_goes_on_where_it_stopped(tmp_path: Path) -> None:
         ({"origin": "null"}, 403),
     ],
 )
-def test_pages_of_others_are_refused(served: Served, headers: dict[str, str], status: int) -> None:
+def test_requests_of_other_sites_are_refused(
+    served: Served, headers: dict[str, str], status: int
+) -> None:
     headers = {name: value.replace("PORT", str(served.port)) for name, value in headers.items()}
     assert served.http.get("/", headers=headers).status_code == status
     assert served.decide((IDS[0], "keep", ""), **headers).status_code == status
     assert served.file.path.exists() is (status == 200)
 
 
-def test_forms_of_other_pages_cannot_decide(served: Served) -> None:
-    given = served.http.post("/decisions", content="{}", headers={"content-type": "text/plain"})
-    assert given.status_code == 415
-    page = served.http.get("/").headers
-    assert page["content-security-policy"] == "frame-ancestors 'none'"
-    assert page["x-frame-options"] == "DENY"
+def test_forms_of_other_sites_cannot_save_decisions(served: Served) -> None:
+    reply = served.http.post("/decisions", content="{}", headers={"content-type": "text/plain"})
+    assert reply.status_code == 415
+    page_headers = served.http.get("/").headers
+    assert page_headers["content-security-policy"] == "frame-ancestors 'none'"
+    assert page_headers["x-frame-options"] == "DENY"
 
 
 @pytest.mark.parametrize(
@@ -124,42 +126,44 @@ def test_forms_of_other_pages_cannot_decide(served: Served) -> None:
         (lambda body: [body], 422),
     ],
 )
-def test_bad_decisions(served: Served, change: Callable[[Any], Any], status: int) -> None:
+def test_invalid_decisions_are_refused(
+    served: Served, change: Callable[[Any], Any], status: int
+) -> None:
     body = {
         "fingerprint": served.file.content.fingerprint,
         "decisions": [{"item_id": IDS[0], "decision": "keep", "reason": ""}],
     }
-    given = served.http.post("/decisions", json=change(body))
-    assert given.status_code == status, given.text
-    assert given.json()["error"]
+    reply = served.http.post("/decisions", json=change(body))
+    assert reply.status_code == status, reply.text
+    assert reply.json()["error"]
     assert not served.file.path.exists()
 
 
-def test_a_folder_that_is_gone_is_told_and_tried_again(served: Served) -> None:
+def test_missing_folder_gives_503(served: Served) -> None:
     folder = served.file.path.with_name("gone")
     folder.write_text("")
     served.file.path = folder / "review.csv"
-    given = served.decide((IDS[1], "keep", ""))
-    assert given.status_code == 503
-    assert "Cannot write" in given.json()["error"]
+    reply = served.decide((IDS[1], "keep", ""))
+    assert reply.status_code == 503
+    assert "Cannot write" in reply.json()["error"]
 
 
-def test_reviews_of_others_and_of_other_sets_are_not_overwritten(tmp_path: Path) -> None:
-    def refused(stimuli: Any, message: str, reviewer: str = "Bea") -> None:
+def test_other_reviews_are_not_overwritten(tmp_path: Path) -> None:
+    def check_refusal(stimuli: Any, message: str, reviewer: str = "Bea") -> None:
         items = undecided_items(stimuli, reviewer)
-        keep = [replace(item, decision=Decision.KEEP) for item in items]
-        write_review(tmp_path / "review.csv", keep)
-        before = (tmp_path / "review.csv").read_bytes()
+        decided_items = [replace(item, decision=Decision.KEEP) for item in items]
+        write_review(tmp_path / "review.csv", decided_items)
+        content = (tmp_path / "review.csv").read_bytes()
         with pytest.raises(InputError, match=f"is not overwritten by this review. {message}"):
-            opened(tmp_path / "review.csv", "Ann")
-        assert (tmp_path / "review.csv").read_bytes() == before
+            open_review(tmp_path / "review.csv", "Ann")
+        assert (tmp_path / "review.csv").read_bytes() == content
 
-    refused(TRIPLETS, "It is the review of Bea")
-    refused([replace(TRIPLETS[0], triplet_id="x")], "The review is about other items", "Ann")
+    check_refusal(TRIPLETS, "It is the review of Bea")
+    check_refusal([replace(TRIPLETS[0], triplet_id="x")], "The review is about other items", "Ann")
     changed = replace(TRIPLETS[0], natural=Sentence.parse("We saw another one"))
-    refused([changed], f"{changed.triplet_id} has changed since the review", "Ann")
+    check_refusal([changed], f"{changed.triplet_id} has changed since the review", "Ann")
     pair: Pair = some_pairs(1)[0]
-    refused([pair], "It is a review of pairs", "Ann")
+    check_refusal([pair], "It is a review of pairs", "Ann")
     (tmp_path / "review.csv").write_text("something else")
     with pytest.raises(InputError, match="is not overwritten"):
-        opened(tmp_path / "review.csv", "Ann")
+        open_review(tmp_path / "review.csv", "Ann")

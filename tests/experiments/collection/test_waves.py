@@ -1,4 +1,4 @@
-"""A server that continues with the lists of a later wave, and keeps every answer of all waves."""
+"""A server continues with the lists of a later wave and keeps the responses of all waves."""
 
 from collections import defaultdict
 from itertools import pairwise
@@ -17,7 +17,7 @@ from contstim.items.stimuli import Triplet, read_trials
 from contstim.steps.waves import DesignWaves
 from contstim.testing.participants import RunSettings
 from tests.experiments.collection.conftest import Serve, Served
-from tests.experiments.collection.outages import under_kills
+from tests.experiments.collection.outages import run_with_kills
 from tests.experiments.collection.servers import CollectProcess, export, small_study
 from tests.experiments.stimuli import natural, some_triplets
 from tests.steps.records import record_of
@@ -26,13 +26,11 @@ WAVES, PEOPLE, TRIALS, MODELS = 3, 17, 6, ("a", "b", "c")
 
 
 def is_full(served: Served) -> bool:
-    before, after = (served.http.post(f"/api/{name}", json={}) for name in ("open", "participants"))
-    return not before.json()["open"] and after.status_code == 403 and after.json()["full"]
+    status, reply = (served.http.post(f"/api/{name}", json={}) for name in ("open", "participants"))
+    return not status.json()["open"] and reply.status_code == 403 and reply.json()["full"]
 
 
-def test_a_running_server_reads_further_groups_and_fills_each_once(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_running_server_reads_and_fills_added_groups(serve: Serve, tmp_path: Path) -> None:
     folder = small_study(tmp_path / "study", groups=2)
     served = serve(folder, per_group=1)
     assert [served.join()["group"] for _ in range(2)] == ["1", "2"]
@@ -40,19 +38,19 @@ def test_a_running_server_reads_further_groups_and_fills_each_once(
     small_study(folder, groups=3)
     joined = served.join()
     assert joined["group"] == "3"
-    known = served.http.get("/study.json").json()["groups"]
-    assert joined["group"] in known
+    groups = served.http.get("/study.json").json()["groups"]
+    assert joined["group"] in groups
     assert is_full(served)
 
 
-def test_a_running_server_does_not_read_other_trials(serve: Serve, tmp_path: Path) -> None:
+def test_running_server_ignores_changed_trials(serve: Serve, tmp_path: Path) -> None:
     served = serve(small_study(tmp_path / "study", groups=2), per_group=1)
     small_study(tmp_path / "study", groups=3, trials=5)
     assert [served.join()["group"] for _ in range(2)] == ["1", "2"]
     assert is_full(served)
 
 
-def test_a_database_goes_on_with_further_groups_only(tmp_path: Path) -> None:
+def test_database_accepts_only_added_groups(tmp_path: Path) -> None:
     def start(groups: int, trials: int = 4) -> None:
         study = read_study(small_study(tmp_path / "study", groups=groups, trials=trials))
         Recorder(tmp_path / "x.sqlite", study.fingerprint, extends=study.extends).close()
@@ -65,7 +63,7 @@ def test_a_database_goes_on_with_further_groups_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_three_waves_of_people_under_kills(tmp_path: Path) -> None:
+def test_three_waves_of_participants_survive_kills(tmp_path: Path) -> None:
     write_table(tmp_path / "triplets.csv", columns_of(Triplet, some_triplets(120, MODELS)))
     text = "\n".join(sentence.text for sentence in natural(40))
     (tmp_path / "natural.txt").write_text(text, encoding="utf-8")
@@ -73,38 +71,38 @@ def test_three_waves_of_people_under_kills(tmp_path: Path) -> None:
     server = CollectProcess(tmp_path / "study", database)
 
     def run() -> None:
-        step: dict[str, object] = {"out": out, "triplets": tmp_path / "triplets.csv"}
-        step |= {"sentences": tmp_path / "natural.txt", "platform": "collected"}
+        files: dict[str, object] = {"out": out, "triplets": tmp_path / "triplets.csv"}
+        files |= {"sentences": tmp_path / "natural.txt", "platform": "collected"}
         rules = {"people_per_wave": PEOPLE, "trials_per_person": TRIALS, "max_people": 50}
         data = (database,) if database.exists() else ()
-        DesignWaves.of({**step, **rules, "data": data}).run()
+        DesignWaves.of({**files, **rules, "data": data}).run()
 
     lost = duplicates = 0
     for wave in range(1, WAVES + 1):
         run()
-        designed = read_waves(Path(f"{out}.waves.csv"))
-        assert len(designed) == wave
+        waves = read_waves(Path(f"{out}.waves.csv"))
+        assert len(waves) == wave
         trials = read_trials(out)
         export(tmp_path / "study", trials)
-        # People who choose at random, so that no model is dropped
-        people = ArtificialParticipants(trials, np.zeros(len(trials)), 1.0, 0.0, wave)
-        # Another journal for each wave: its people are new
+        # They choose at random, so that no model is dropped
+        participants = ArtificialParticipants(trials, np.zeros(len(trials)), 1.0, 0.0, wave)
+        # Each wave has new participants, hence a new journal
         server.database.with_suffix(".journal").unlink(missing_ok=True)
         server.start()
         try:
-            settings = RunSettings(server.url, designed[-1].people, PEOPLE, pause=0.02, patience=60)
-            found = under_kills(server, people, settings, 2, wave, withdrawals=0)
+            settings = RunSettings(server.url, waves[-1].people, PEOPLE, pause=0.02, patience=60)
+            outcome = run_with_kills(server, participants, settings, 2, wave, withdrawals=0)
         finally:
             server.stop()
-        lost, duplicates = lost + found.lost, duplicates + found.duplicates
+        lost, duplicates = lost + outcome.lost, duplicates + outcome.duplicates
     run()
     record = record_of(out)
     assert (lost, duplicates, record["finished"]) == (0, 0, 50)
-    shown = defaultdict(set)
+    items_by_group = defaultdict(set)
     for trial in read_trials(out):
         if trial.model_1:
-            shown[trial.group].add(trial.source_id)
-    items = [item for group in shown.values() for item in group]
+            items_by_group[trial.group].add(trial.source_id)
+    items = [item for group in items_by_group.values() for item in group]
     assert len(items) == len({*items}) == 50 * TRIALS
     assert all(
         a.last_list < b.first_list for a, b in pairwise(read_waves(Path(f"{out}.waves.csv")))

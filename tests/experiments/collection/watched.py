@@ -1,4 +1,4 @@
-"""Artificial participants whose pages tell everything that a page can, and what of it is kept."""
+"""Artificial participants whose pages report all events, and checks of the stored data."""
 
 import csv
 import io
@@ -28,7 +28,7 @@ DEVICES = {"phone": "390x844", "tablet": "1024x768", "computer": "1280x800"}
 
 
 def export_watched(folder: Path, trials: tuple[Trial, ...]) -> Path:
-    """A study with questions, breaks and a deadline, on the scale of its trials."""
+    """Export a study with questions, breaks and a deadline, on the scale of its trials."""
     table = folder.with_name(f"{folder.name}-questions.csv")
     table.write_text(QUESTIONS)
     export_jspsych(trials, folder, PageSettings(questions=table, break_every=5, deadline=4.0))
@@ -37,30 +37,30 @@ def export_watched(folder: Path, trials: tuple[Trial, ...]) -> Path:
 
 @dataclass(frozen=True, eq=False)
 class WatchedParticipants(ArtificialParticipants):
-    """Participants of whom pages tell by what they answer, and when they leave or miss a trial."""
+    """Participants who use every device, leave the page, and miss trials."""
 
-    drawn: dict[tuple[int, str], tuple[Response, ...]] = field(default_factory=dict)
+    cache: dict[tuple[int, str], tuple[Response, ...]] = field(default_factory=dict)
 
     def answers(
         self, number: int, name: str, *, group: int, index: int, seed: int
     ) -> tuple[Response, ...]:
-        if (number, name) not in self.drawn:
-            chance = random.Random(f"{number} {name}")
-            own = super().answers(number, name, group=group, index=index, seed=seed)
-            self.drawn[number, name] = tuple(_watched(each, chance) for each in own)
-        return self.drawn[number, name]
+        if (number, name) not in self.cache:
+            rng = random.Random(f"{number} {name}")
+            responses = super().answers(number, name, group=group, index=index, seed=seed)
+            self.cache[number, name] = tuple(_add_events(response, rng) for response in responses)
+        return self.cache[number, name]
 
 
-def _watched(answer: Response, chance: random.Random) -> Response:
-    away = round(chance.expovariate(1 / 3_000)) if chance.random() < 0.2 else 0
-    told = replace(answer, blurs=chance.randint(1, 3) if away else 0, away_ms=float(away))
-    if chance.random() < 0.05:  # the deadline
-        return replace(told, rating=UNRATED, rt_ms=math.nan)
-    return replace(told, input=chance.choice(("key", "mouse", "touch")))
+def _add_events(answer: Response, rng: random.Random) -> Response:
+    away_ms = round(rng.expovariate(1 / 3_000)) if rng.random() < 0.2 else 0
+    response = replace(answer, blurs=rng.randint(1, 3) if away_ms else 0, away_ms=float(away_ms))
+    if rng.random() < 0.05:  # missed the deadline
+        return replace(response, rating=UNRATED, rt_ms=math.nan)
+    return replace(response, input=rng.choice(("key", "mouse", "touch")))
 
 
-def known(number: int) -> dict[str, Any]:
-    """What participant `number` tells beside the answers."""
+def page_fields(number: int) -> dict[str, Any]:
+    """Return the fields that the page of participant `number` sends in addition to responses."""
     device = [*DEVICES][number % 3]
     questions = {
         "age": str(18 + number % 80),
@@ -76,19 +76,23 @@ def known(number: int) -> dict[str, Any]:
     }
 
 
-def faults(
-    database: Path, people: ArtificialParticipants, run: RunSettings, journal: Path, begun: float
+def find_differences(
+    database: Path,
+    people: ArtificialParticipants,
+    run: RunSettings,
+    journal: Path,
+    start_time: float,
 ) -> list[str]:
-    """Differences of what a server kept of everybody from what they sent and were told.
+    """Describe differences between the stored data and those that participants sent.
 
-    All `people` took part to the end; the run began at `begun`, seconds since 1970.
+    All `people` finish; the run begins at `start_time`, in seconds since 1970.
     """
     events = [json.loads(line) for line in journal.read_text().splitlines()[1:]]
     joined = {e["number"]: e["joined"] for e in events if "joined" in e}
     codes = {e["number"]: e["code"] for e in events if "code" in e}
-    names = {each["participant"]: number for number, each in joined.items()}
+    names = {record["participant"]: number for number, record in joined.items()}
     numbers = range(1, run.participants + 1)
-    found = [] if len(names) == len(codes) == len(numbers) else ["not everybody has completed"]
+    faults = [] if len(names) == len(codes) == len(numbers) else ["not all completed the study"]
 
     expected = [
         answer
@@ -96,42 +100,42 @@ def faults(
         for name, group, seed in [[joined[n][k] for k in ("participant", "group", "seed")]]
         for answer in people.answers(n, name, group=int(group), index=1, seed=seed)
     ]
-    kept = tables.import_collected([database], people.trials).responses
-    order = [(names[answer.participant], answer.position) for answer in kept]
-    if [a for _, a in sorted(zip(order, kept, strict=True), key=lambda each: each[0])] != expected:
-        found.append("responses are not those that were sent")
-    times = [datetime.fromisoformat(answer.received).timestamp() for answer in kept]
-    if not begun - 1 <= min(times) <= max(times) <= datetime.now(UTC).timestamp():
-        found.append("times of arrival are not those of the run")
+    data = tables.import_collected([database], people.trials).responses
+    order = [(names[answer.participant], answer.position) for answer in data]
+    if [a for _, a in sorted(zip(order, data, strict=True), key=lambda pair: pair[0])] != expected:
+        faults.append("responses differ from those that were sent")
+    times = [datetime.fromisoformat(answer.received).timestamp() for answer in data]
+    if not start_time - 1 <= min(times) <= max(times) <= datetime.now(UTC).timestamp():
+        faults.append("arrival times are outside the run")
 
     rows = {
         row["participant"]: row
         for row in csv.DictReader(io.StringIO(tables.participants_csv(database, 0, plain=True)))
     }
     if rows.keys() != names.keys():
-        found.append("participants are not those who joined")
+        faults.append("participants differ from those who joined")
     for name, number in names.items():
-        told = known(number)
-        right = {
+        fields = page_fields(number)
+        cells = {
             "group": joined[number]["group"],
             "seed": str(joined[number]["seed"]),
             "state": "complete",
             "answered": str(len(people.trials) // len(people.groups)),
             "simulated": "true",
             "code": codes[number],
-            **{each: str(told[each]) for each in ("device", "viewport", "second_tabs")},
-            **{f"{each.lower()}_plain": told["platform"].get(each, "") for each in IDS},
+            **{column: str(fields[column]) for column in ("device", "viewport", "second_tabs")},
+            **{f"{key.lower()}_plain": fields["platform"].get(key, "") for key in IDS},
         }
-        wrong = {key for key, value in right.items() if rows[name].get(key, "") != value}
-        found += [f"{name}: {', '.join(sorted(wrong))} wrong"] if wrong else []
+        wrong = {key for key, value in cells.items() if rows[name].get(key, "") != value}
+        faults += [f"{name}: {', '.join(sorted(wrong))} wrong"] if wrong else []
         if not rows[name]["joined"] <= rows[name]["completed"] <= rows[name]["seen"]:
-            found.append(f"{name}: times out of order")
+            faults.append(f"{name}: times out of order")
 
     answers = {(a.participant, a.question): a.answer for a in tables.collected_questions(database)}
     if answers != {
         (name, question): text
         for name, number in names.items()
-        for question, text in known(number)["questions"].items()
+        for question, text in page_fields(number)["questions"].items()
     }:
-        found.append("answers to questions are not those that were sent")
-    return found
+        faults.append("answers to questions differ from those that were sent")
+    return faults

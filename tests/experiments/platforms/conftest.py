@@ -1,4 +1,4 @@
-"""A real browser, jsPsych's files, and servers: one that keeps answers, one of files alone."""
+"""A real browser, the files of jsPsych, and servers of responses and of static files."""
 
 import os
 import shutil
@@ -19,12 +19,12 @@ from tests.experiments.responses.experiment import make_trials
 
 __all__ = ["serve"]
 
-PAIRS = 3  # of each of two groups
+PAIRS = 3  # trials of each of the two groups
 TRIALS = [trial for trial in make_trials(2, catch=1) if int(trial.trial_id[-1]) < PAIRS]
 
-# Each window of Chromium otherwise loads pages for its address bar, more than ours cost; the others
-# are those that Playwright itself turns off, for the last list holds alone
-UNUSED = (
+# The first two load pages for the address bar, which take longer than the pages of the tests.
+# Playwright disables the others, but only the last --disable-features has an effect.
+DISABLED_FEATURES = (
     "WebUIOmniboxPopup",
     "WebUIOmniboxAimPopup",
     "AvoidCorsURLLoaderRestartOnRedirect",
@@ -44,25 +44,25 @@ Host = Callable[[Path], str]
 
 @pytest.fixture(scope="session")
 def library() -> Path:
-    """The files of jsPsych, which are not part of this repository."""
+    """Folder with the files of jsPsych, which are not part of this repository."""
     folder = os.environ.get("CONTSTIM_JSPSYCH")
     if not folder:
-        pytest.skip("CONTSTIM_JSPSYCH names no folder with jsPsych's files (see fetch_library)")
+        pytest.skip("CONTSTIM_JSPSYCH must name the folder of jsPsych (see fetch_library)")
     return Path(folder)
 
 
-@pytest.fixture(scope="package")  # other rooms' tests need event loops of their own
+@pytest.fixture(scope="package")  # other folders' tests start event loops
 def chromium() -> Iterator[Any]:
     """Chromium, driven by Playwright."""
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     names = (os.environ.get("CONTSTIM_CHROMIUM", ""), "chromium", "chromium-browser")
     program = next(filter(None, map(shutil.which, names)), None)
     if program is None:
-        pytest.skip("there is no Chromium here")
+        pytest.skip("Chromium is not installed")
     arguments = [
         "--no-sandbox",
         "--host-resolver-rules=MAP lab.example 127.0.0.1",
-        f"--disable-features={','.join(UNUSED)}",
+        f"--disable-features={','.join(DISABLED_FEATURES)}",
     ]
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=arguments)
@@ -72,7 +72,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def visit(chromium: Any) -> Iterator[Callable[..., Any]]:
-    """Open an address as somebody new; what goes wrong on a page fails the test."""
+    """Open a page in a new browser context; errors on pages fail the test."""
     contexts: list[Any] = []
     problems: list[str] = []
 
@@ -95,7 +95,7 @@ def visit(chromium: Any) -> Iterator[Callable[..., Any]]:
 
 @pytest.fixture
 def export(tmp_path: Path, library: Path) -> Export:
-    """Write a page that has jsPsych beside it, and, unless told otherwise, brief texts."""
+    """Export a page with jsPsych in its folder, by default with short texts."""
 
     def write(trials: list[Trial] | None = None, *, brief: bool = True, **settings: Any) -> Path:
         folder = tmp_path / "page"
@@ -108,18 +108,18 @@ def export(tmp_path: Path, library: Path) -> Export:
     return write
 
 
-class _Quiet(SimpleHTTPRequestHandler):
+class _QuietHandler(SimpleHTTPRequestHandler):
     def log_message(self, *args: Any) -> None:
         pass
 
 
 @pytest.fixture
 def host() -> Iterator[Host]:
-    """Serve the files of a folder, and give the address."""
+    """Serve a folder of static files and return its address."""
     with ExitStack() as stack:
 
         def start(folder: Path) -> str:
-            handler = partial(_Quiet, directory=str(folder))
+            handler = partial(_QuietHandler, directory=str(folder))
             server = stack.enter_context(ThreadingHTTPServer(("127.0.0.1", 0), handler))
             stack.callback(server.shutdown)
             Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()

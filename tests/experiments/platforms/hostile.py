@@ -1,4 +1,4 @@
-"""Trials of hostile sentences."""
+"""Trials with hostile sentences, and tables as platforms write them."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from contstim.words.sentence import Sentence
 from tests.experiments.responses.experiment import make_trials
 
 EVALUATED = ("[[Choices]] [1, 2, 3]", "[[PageBreak]]", "A \\n in a text.", "1984.")
-"""Those that PsychoPy would not show as they are."""
+"""Sentences that PsychoPy would evaluate or change."""
 
 
 def write_rows(
@@ -22,7 +22,7 @@ def write_rows(
     delimiter: str = ",",
     end: str = "",
 ) -> Path:
-    """Write a table as platforms do, with a byte order mark; by default all columns of the rows."""
+    """Write a table with a byte order mark; by default with all columns of the rows."""
     columns = columns or list(dict.fromkeys(key for row in rows for key in row))
     with path.open("w", encoding="utf-8-sig", newline="") as file:
         writer = csv.DictWriter(file, columns, restval="", delimiter=delimiter)
@@ -33,11 +33,11 @@ def write_rows(
 
 
 def hostile_trials(*, brackets: bool = True) -> list[Trial]:
-    """Two groups, every condition; some sentences hostile, both sides."""
+    """Return trials of two groups and all conditions, some with a hostile sentence 1 or 2."""
     texts = [text for text in HOSTILE if brackets or text not in EVALUATED]
     trials = make_trials()
     for n, text in enumerate(texts):
         trial = trials[n]
-        odd = Sentence.parse(text)
-        trials[n] = replace(trial, sentence_1=odd) if n % 2 else replace(trial, sentence_2=odd)
+        new = Sentence.parse(text)
+        trials[n] = replace(trial, sentence_1=new) if n % 2 else replace(trial, sentence_2=new)
     return trials

@@ -1,4 +1,4 @@
-"""The rule for order and sides in Python, written from its description."""
+"""The rule for order and sides of trials in Python, written from its description."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ _MASK = 0xFFFFFFFF
 
 
 def mulberry32(seed: int) -> Callable[[], int]:
-    """Numbers of 32 bits, after Tommy Ettinger's generator."""
+    """Return a generator of 32-bit numbers, after Tommy Ettinger."""
     state = seed & _MASK
 
     def draw() -> int:
@@ -21,23 +21,23 @@ def mulberry32(seed: int) -> Callable[[], int]:
 
 
 def presentation(trials: list[dict[str, Any]], seed: int) -> list[tuple[str, int]]:
-    """Identifiers in order of presentation, each with the sentence that stands left."""
+    """Return each trial_id in order of presentation, with the sentence on the left (1 or 2)."""
     draw = mulberry32(seed)
 
-    def below(n: int) -> int:
+    def draw_below(n: int) -> int:
         return draw() * n >> 32
 
-    def shuffled(items: list[Any]) -> list[Any]:
+    def shuffle(items: list[Any]) -> list[Any]:
         for last in range(len(items) - 1, 0, -1):
-            other = below(last + 1)
-            items[last], items[other] = items[other], items[last]
+            i = draw_below(last + 1)
+            items[last], items[i] = items[i], items[last]
         return items
 
     by_name = sorted(trials, key=lambda trial: trial["trial_id"])
     left: dict[str, int] = {}
     for stratum in sorted({trial["stratum"] for trial in trials}):
         members = [t["trial_id"] for t in by_name if t["stratum"] == stratum]
-        start = below(2)
-        sides = shuffled([(place + start) % 2 + 1 for place in range(len(members))])
+        start = draw_below(2)
+        sides = shuffle([(i + start) % 2 + 1 for i in range(len(members))])
         left.update(zip(members, sides, strict=True))
-    return [(trial["trial_id"], left[trial["trial_id"]]) for trial in shuffled(by_name)]
+    return [(trial["trial_id"], left[trial["trial_id"]]) for trial in shuffle(by_name)]

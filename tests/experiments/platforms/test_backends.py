@@ -1,8 +1,8 @@
-"""Where answers go without a server of ours, and study archives of JATOS.
+"""Pages that save by download, DataPipe or JATOS, and study archives of JATOS.
 
-DataPipe and JATOS are played by what they document of themselves: pipe.jspsych.org/api-docs, the
-reference of jatos.js, the JSON schema at jatos.org/JATOS-Study-Archive-JZIP.html, and the rules of
-the importer of JATOS (ImportExportService, StudyProperties, IOUtils), written out here.
+DataPipe and JATOS are replaced by stubs that follow their documentation: pipe.jspsych.org/api-docs,
+the reference of jatos.js, and the JSON schema at jatos.org/JATOS-Study-Archive-JZIP.html. The rules
+of the importer of JATOS (ImportExportService, StudyProperties, IOUtils) are copied here.
 """
 
 import json
@@ -24,13 +24,13 @@ from contstim.experiments.responses.table import Response, escape_formula, read_
 from contstim.testing.platform import ExportContract, contents
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Export, Host, Visit
 from tests.experiments.platforms.test_jspsych_reading import study_lists
-from tests.experiments.platforms.walking import answer, begin, reach
+from tests.experiments.platforms.walking import answer, begin, wait_for
 
 PLANNED = {trial.trial_id: 1 + number % 6 for number, trial in enumerate(TRIALS)}
 
 
-def check(responses: tuple[Response, ...], *, group: int = 1) -> None:
-    """The answers that were planned, for every trial of the group."""
+def check_responses(responses: tuple[Response, ...], *, group: int = 1) -> None:
+    """Check that the responses are the planned ones, for every trial of the group."""
     expected = {t.trial_id: PLANNED[t.trial_id] for t in TRIALS if t.group == group}
     assert {r.trial_id: r.rating for r in responses} == expected
     assert sorted(r.position for r in responses) == [1, 2, 3]
@@ -38,30 +38,30 @@ def check(responses: tuple[Response, ...], *, group: int = 1) -> None:
     assert all(r.left in (1, 2) and r.rt_ms > 0 for r in responses)
 
 
-def test_a_page_from_disk_works_offline(export: Export, visit: Visit, tmp_path: Path) -> None:
+def test_page_opened_from_disk_works_offline(export: Export, visit: Visit, tmp_path: Path) -> None:
     folder = export(save="download", completion_code="THANKS")
     page = visit(accept_downloads=True, offline=True)
     page.add_init_script(f"window.contstimSimulation = {PLANNED}")
     page.goto(f"{folder.as_uri()}/index.html?simulate&group=1")
-    reach(page, "file")
+    wait_for(page, "file")
     assert page.locator(".code").count() == 0
     with page.expect_download() as download:
         page.click("button.next")
-    reach(page, "saved")
+    wait_for(page, "saved")
     assert page.inner_text(".code") == "THANKS"
     file = tmp_path / download.value.suggested_filename
     download.value.save_as(file)
     responses = read_responses(file)
-    check(responses)
+    check_responses(responses)
     assert all(response.simulated for response in responses)
     assert all(response.participant.startswith("simulated-") for response in responses)
-    found = import_jspsych([file], TRIALS)
-    assert found.responses == responses
-    assert {each.problem for each in found.report.findings} <= {Problem.TOO_FAST}
+    result = import_jspsych([file], TRIALS)
+    assert result.responses == responses
+    assert {finding.problem for finding in result.report.findings} <= {Problem.TOO_FAST}
 
 
 class DataPipe:
-    """Answers as the documentation says; keeps the files."""
+    """A stub of DataPipe that replies as documented and stores the files."""
 
     def __init__(self) -> None:
         self.files: dict[str, str] = {}
@@ -69,14 +69,14 @@ class DataPipe:
         self.lose_answers = 0
 
     def __call__(self, route: Any) -> None:
-        sent = route.request.post_data_json
-        assert sent["experimentID"] == "abc123"
+        body = route.request.post_data_json
+        assert body["experimentID"] == "abc123"
         if route.request.url.endswith("/condition/"):
             status, content = 200, {"message": "Success", "condition": self.condition}
-        elif sent["filename"] in self.files:
+        elif body["filename"] in self.files:
             status, content = 400, {"error": "FILE_EXISTS", "message": "File names are unique."}
         else:
-            self.files[sent["filename"]] = sent["data"]
+            self.files[body["filename"]] = body["data"]
             status, content = 201, {"message": "Success"}
         if self.lose_answers:
             self.lose_answers -= 1
@@ -86,12 +86,12 @@ class DataPipe:
             route.fulfill(status=status, json=content, headers=headers)
 
 
-def test_datapipe_gets_a_file_of_answers_and_one_of_identities(
+def test_datapipe_receives_responses_and_identities(
     export: Export, host: Host, visit: Visit, tmp_path: Path
 ) -> None:
-    """The answer to the first file is lost on the way: it is sent again, and not kept twice.
+    """The reply to the first file is lost: the page sends it again, and DataPipe stores it once.
 
-    Identities that a spreadsheet would run are escaped as `escape_formula` does it.
+    Identities that a spreadsheet would execute are escaped as by `escape_formula`.
     """
     pipe = DataPipe()
     folder = export(save="datapipe", datapipe_id="abc123", redirect="https://example.org/?cc=1")
@@ -104,25 +104,25 @@ def test_datapipe_gets_a_file_of_answers_and_one_of_identities(
     for _ in range(PAIRS):
         page.wait_for_selector("button.confidence:enabled")
         answer(page, 2)
-    reach(page, "saved")
+    wait_for(page, "saved")
     assert page.locator("button.leave").count() == 1
-    identities, answers = sorted(pipe.files)
-    assert identities == f"identity-{answers}"
-    assert "HYPERLINK" not in pipe.files[answers]
-    name = answers.removesuffix(".csv")
-    assert pipe.files[identities] == (
+    identity_file, response_file = sorted(pipe.files)
+    assert identity_file == f"identity-{response_file}"
+    assert "HYPERLINK" not in pipe.files[response_file]
+    name = response_file.removesuffix(".csv")
+    assert pipe.files[identity_file] == (
         f'"participant","PROLIFIC_PID","STUDY_ID","SESSION_ID"\n"{name}","\'=HYPERLINK(1)","s","t"\n'
     )
     texts = [quote + sign + "1" for quote in ("", "'") for sign in "=+-@\t\r\n＝＋－＠a1 "]
     assert page.evaluate("texts => texts.map(contstim.escapeFormula)", texts) == list(
         map(escape_formula, texts)
     )
-    (tmp_path / answers).write_text(pipe.files[answers])
-    responses = read_responses(tmp_path / answers)
+    (tmp_path / response_file).write_text(pipe.files[response_file])
+    responses = read_responses(tmp_path / response_file)
     assert {r.participant for r in responses} == {name}
     assert {r.group for r in responses} == {2}  # DataPipe counts conditions from 0
-    assert import_jspsych([tmp_path / answers], TRIALS).responses == responses
-    assert '"datapipe"' in pipe.files[answers]
+    assert import_jspsych([tmp_path / response_file], TRIALS).responses == responses
+    assert '"datapipe"' in pipe.files[response_file]
 
 
 JATOS = """
@@ -132,32 +132,32 @@ window.jatos = {
   batchSession: {
     get: (name) => (name === "contstim_started" ? window.counts : undefined),
     set: (name, value) => window.conflicts-- > 0 ? Promise.reject("conflict")
-      : Promise.resolve(tell("counts", JSON.stringify(value))),
+      : Promise.resolve(recordCall("counts", JSON.stringify(value))),
   },
   onLoad: (ready) => setTimeout(ready, 20),
-  submitResultData: (data) => Promise.resolve(tell("data", data)),
-  endStudyAjax: (success) => Promise.resolve(tell("end", String(success))),
+  submitResultData: (data) => Promise.resolve(recordCall("data", data)),
+  endStudyAjax: (success) => Promise.resolve(recordCall("end", String(success))),
 };
 window.counts = { 1: 4, 2: 3 };
 window.conflicts = 1;
 """
 
 
-def test_jatos_gets_answers_as_they_come_and_over_reloads(
+def test_jatos_receives_each_response_and_survives_reloads(
     export: Export, host: Host, visit: Visit, tmp_path: Path
 ) -> None:
-    """As JATOS does, a reload begins another result; all results, a line each, are complete."""
-    told: list[tuple[str, str]] = []
+    """As in JATOS, a reload begins another result; the results together are complete."""
+    calls: list[tuple[str, str]] = []
     results: list[str] = []
 
-    def tell(what: str, value: str) -> None:
-        told.append((what, value))
-        if what == "data":
+    def record_call(kind: str, value: str) -> None:
+        calls.append((kind, value))
+        if kind == "data":
             results[-1] = value
 
     redirect = "https://app.prolific.com/?cc=1"
     page = visit()
-    page.expose_function("tell", tell)
+    page.expose_function("recordCall", record_call)
     parameters = {"PROLIFIC_PID": "person"}
     stub = JATOS % json.dumps(parameters)
     page.route(
@@ -166,41 +166,41 @@ def test_jatos_gets_answers_as_they_come_and_over_reloads(
     results.append("")
     page.goto(host(export(save="jatos", redirect=redirect)))
     begin(page)
-    assert told == [("counts", '{"1":4,"2":4}')]
+    assert calls == [("counts", '{"1":4,"2":4}')]
     answer(page, 3)
     results.append("")
     page.reload()
-    reach(page, "resume")
+    wait_for(page, "resume")
     page.click("button.next")
     answer(page, 3)
     answer(page, 3)
-    reach(page, "saved")
-    assert told[-1] == ("end", "true")
+    wait_for(page, "saved")
+    assert calls[-1] == ("end", "true")
     page.route(redirect, lambda route: route.fulfill(body="Welcome back at Prolific"))
     page.click("button.leave")
     page.wait_for_url(redirect)
-    assert [len(json.loads(result)) for result in results] == [1, 2]
+    assert [len(json.loads(page_data)) for page_data in results] == [1, 2]
     assert "person" not in "".join(results)
     file = tmp_path / "jatos_results.txt"
     file.write_text("\n".join(results))
-    found = import_jspsych([file], TRIALS)
-    assert [r.position for r in found.responses] == [1, 2, 3]
-    assert {(r.participant, r.group) for r in found.responses} == {("jatos-7", 2)}
+    result = import_jspsych([file], TRIALS)
+    assert [r.position for r in result.responses] == [1, 2, 3]
+    assert {(r.participant, r.group) for r in result.responses} == {("jatos-7", 2)}
 
 
 @pytest.mark.slow
-def test_batches_of_jatos_can_name_groups(export: Export, host: Host, visit: Visit) -> None:
-    told: list[tuple[str, str]] = []
+def test_jatos_batch_input_assigns_group(export: Export, host: Host, visit: Visit) -> None:
+    calls: list[tuple[str, str]] = []
     page = visit()
-    page.expose_function("tell", lambda what, value: told.append((what, value)))
+    page.expose_function("recordCall", lambda kind, value: calls.append((kind, value)))
     stub = JATOS % "{}" + "jatos.batchInput = { group: 1 };"
     page.route(
         "**/*jatos.js", lambda route: route.fulfill(body=stub, content_type="text/javascript")
     )
     page.goto(f"{host(export(save='jatos'))}?simulate")
-    reach(page, "saved")
-    assert {what for what, _ in told} == {"data", "end"}
-    rows = json.loads(told[-2][1])
+    wait_for(page, "saved")
+    assert {kind for kind, _ in calls} == {"data", "end"}
+    rows = json.loads(calls[-2][1])
     assert {(row["group"], row["participant"]) for row in rows} == {(1, "simulated-jatos-7")}
 
 
@@ -234,8 +234,8 @@ TYPES: dict[str, dict[str, Any]] = {
 }
 
 
-def read(archive: Path) -> tuple[list[str], dict[str, Any]]:
-    """Names of the members, and the properties."""
+def unpack(archive: Path) -> tuple[list[str], dict[str, Any]]:
+    """Return the names of the members and the properties."""
     with zipfile.ZipFile(archive) as packed:
         assert packed.testzip() is None
         names = packed.namelist()
@@ -243,10 +243,10 @@ def read(archive: Path) -> tuple[list[str], dict[str, Any]]:
         return names, json.loads(packed.read(jas))
 
 
-def test_one_properties_file_beside_one_folder(tmp_path: Path) -> None:
+def test_archive_has_one_properties_file_and_one_folder(tmp_path: Path) -> None:
     archive = export_jatos(TRIALS, tmp_path, SETTINGS).path
     assert archive.suffix == ".jzip"
-    names, properties = read(archive)
+    names, properties = unpack(archive)
     tops = {PurePosixPath(name).parts[0] for name in names}
     (folder,) = [top for top in tops if not top.endswith(".jas")]
     assert len(tops) == 2
@@ -255,12 +255,12 @@ def test_one_properties_file_beside_one_folder(tmp_path: Path) -> None:
     assert properties["data"]["dirName"] == folder
     (component,) = properties["data"]["componentList"]
     assert f"{folder}/{component['htmlFilePath']}" in names
-    on_disk = {each for each in contents(tmp_path / "page") if "." in each}
+    on_disk = {path for path in contents(tmp_path / "page") if "." in path}
     assert {name.removeprefix(f"{folder}/") for name in names if f"{folder}/" in name} == on_disk
 
 
-def test_the_properties_are_those_of_version_3(tmp_path: Path) -> None:
-    _, properties = read(export_jatos(TRIALS, tmp_path, SETTINGS).path)
+def test_properties_match_schema_version_3(tmp_path: Path) -> None:
+    _, properties = unpack(export_jatos(TRIALS, tmp_path, SETTINGS).path)
     assert set(properties) == {"version", "data"}
     assert properties["version"] == "3"
     data = properties["data"]
@@ -276,12 +276,12 @@ def test_the_properties_are_those_of_version_3(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("title", [SETTINGS.title, "  ", "日本語", "jatos", "x" * 255, "a/../b"])
-def test_names_are_those_that_jatos_takes(tmp_path: Path, title: str) -> None:
+def test_folder_names_are_valid_in_jatos(tmp_path: Path, title: str) -> None:
     if not title.strip():
         with pytest.raises(InputError, match="title must not be empty"):
             replace(SETTINGS, title=title)
         return
-    _, properties = read(export_jatos(TRIALS, tmp_path, replace(SETTINGS, title=title)).path)
+    _, properties = unpack(export_jatos(TRIALS, tmp_path, replace(SETTINGS, title=title)).path)
     folder = properties["data"]["dirName"]
     assert not ILLEGAL.search(folder)
     assert 0 < len(folder) <= 100
@@ -290,7 +290,7 @@ def test_names_are_those_that_jatos_takes(tmp_path: Path, title: str) -> None:
 
 
 @pytest.mark.parametrize("title", ["<b>Bold</b>", "x" * 256, "R&D"])
-def test_titles_that_jatos_refuses_are_refused_before(tmp_path: Path, title: str) -> None:
+def test_titles_that_jatos_rejects_raise_errors(tmp_path: Path, title: str) -> None:
     with pytest.raises(InputError, match="at most"):
         export_jatos(TRIALS, tmp_path, replace(SETTINGS, title=title))
     with pytest.raises(InputError, match="must be jatos"):
@@ -298,7 +298,7 @@ def test_titles_that_jatos_refuses_are_refused_before(tmp_path: Path, title: str
 
 
 class TestContract(ExportContract):
-    """What the archive holds; the answers are read as those of any jsPsych page."""
+    """The sentences in the archive; responses are read as from any page of jsPsych."""
 
     platform = PLATFORM
 

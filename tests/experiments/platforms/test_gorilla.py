@@ -1,4 +1,4 @@
-"""Gorilla: the user's own spreadsheet filled in, and answers in the format of both builders."""
+"""Gorilla: filling the user's spreadsheet, and importing data of both task builders."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,15 +34,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return export_gorilla(TRIALS, out, template=path, **columns, seed=4).path
 
 
-def test_the_template_is_filled_and_otherwise_kept(folder: Path) -> None:
+def test_template_is_filled_and_otherwise_unchanged(folder: Path) -> None:
     rows = read_csv_rows(folder / "L02.csv")
     header = TEMPLATE.splitlines()[0].split(",")
     assert list(rows[0]) == [*header, "trial_id", "list_name", "shown_left"]
     assert [row["Display"] for row in rows] == ["hello", *["trial"] * 20, "goodbye"]
     trials = rows[1:-1]
     assert {row["trial_id"] for row in trials} == {t.trial_id for t in TRIALS if t.group == 1}
-    kept = {(row["randomise_trials"], row["feedback"], row["time limit"]) for row in trials}
-    assert kept == {("1", "none", "8000")}
+    cells = {(row["randomise_trials"], row["feedback"], row["time limit"]) for row in trials}
+    assert cells == {("1", "none", "8000")}
     assert not any(rows[0][name] for name in header[1:])
 
 
@@ -56,7 +56,9 @@ def test_the_template_is_filled_and_otherwise_kept(folder: Path) -> None:
         ("display,a,b\ntrial,,\npause,,\ntrial,,\n", AB, "other rows between"),
     ],
 )
-def test_wrong_templates(tmp_path: Path, text: str, options: dict[str, Any], message: str) -> None:
+def test_invalid_templates_raise_errors(
+    tmp_path: Path, text: str, options: dict[str, Any], message: str
+) -> None:
     path = tmp_path / "task.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
@@ -71,7 +73,7 @@ def data(
     prefix: str = "",
     people: Mapping[str, str] = PEOPLE,
 ) -> Path:
-    """An event for each answer, fixations and instructions between them; spreadsheet cells as sent.
+    """Write an event for each response, with fixations and instructions between them.
 
     Task Builder 2 puts `Spreadsheet: ` before the names of spreadsheet columns and calls buttons by
     Object Name; Task Builder 1 writes the names alone, and Zone Name.
@@ -84,8 +86,8 @@ def data(
         rows = planted.shuffled(read_csv_rows(folder / f"{name}.csv")[1:-1])
         for n, row in enumerate(rows, start=1):
             button, rt_ms = planted.press(participant, row["trial_id"], row["shown_left"], n)
-            shown = {f"{prefix}{column}": cell for column, cell in row.items()}
-            event = {**person, **shown, "Trial Number": n}
+            spreadsheet_cells = {f"{prefix}{column}": cell for column, cell in row.items()}
+            event = {**person, **spreadsheet_cells, "Trial Number": n}
             events.append({**event, zone: "fixation", "Reaction Time": 500})
             press = {zone: f"resp{button}", "Response": "sure", "Reaction Time": rt_ms}
             events.append({**event, **press})
@@ -105,64 +107,66 @@ class TestContract(PlatformContract):
         return [data(folder, out / "data.csv", answers, people=people)]
 
 
-def test_what_was_answered_in_task_builder_2_comes_back(folder: Path, tmp_path: Path) -> None:
-    """By trial_id and side, whatever the columns of the sentences are called."""
+def test_task_builder_2_data_are_imported(folder: Path, tmp_path: Path) -> None:
+    """Columns of sentences may have any names; trial_id and side suffice."""
     planted = PlantedAnswers(TRIALS)
     path = data(folder, tmp_path / "data.csv", planted, prefix="Spreadsheet: ")
-    found = import_gorilla([path], TRIALS)
-    assert list(found.responses) == planted.responses
-    assert found.report.findings == ()
+    result = import_gorilla([path], TRIALS)
+    assert list(result.responses) == planted.responses
+    assert result.report.findings == ()
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-def test_columns_of_two_spreadsheets_are_one(folder: Path, tmp_path: Path, delimiter: str) -> None:
+def test_columns_of_two_spreadsheets_are_merged(
+    folder: Path, tmp_path: Path, delimiter: str
+) -> None:
     planted = PlantedAnswers(TRIALS)
     rows = read_csv_rows(data(folder, tmp_path / "data.csv", planted))[:-1]
     for row in rows:
         for name in ("trial_id", "shown_left"):
-            second = row["Participant Private ID"] == "9002"
-            row[f"{name}-ab12"] = row[name] if second else ""
-            row[name] = "" if second else row[name]
+            is_second = row["Participant Private ID"] == "9002"
+            row[f"{name}-ab12"] = row[name] if is_second else ""
+            row[name] = "" if is_second else row[name]
     path = write_rows(tmp_path / "data.csv", rows, delimiter=delimiter, end=END)
-    found = import_gorilla([path], TRIALS)
-    assert list(found.responses) == planted.responses
-    assert f"{path}: skipped 6 rows without a trial_id." in found.notes
-    rated = next(row for row in rows if row["trial_id"])
-    rated["trial_id-ab12"] = "another"
+    result = import_gorilla([path], TRIALS)
+    assert list(result.responses) == planted.responses
+    assert f"{path}: skipped 6 rows without a trial_id." in result.notes
+    changed_row = next(row for row in rows if row["trial_id"])
+    changed_row["trial_id-ab12"] = "another"
     (unreadable,) = import_gorilla([write_rows(path, rows, end=END)], TRIALS).unreadable
-    where = f"{path}, line {rows.index(rated) + 2}"
-    assert str(unreadable).startswith(f"{where}: trial_id, trial_id-ab12")
+    row_location = f"{path}, line {rows.index(changed_row) + 2}"
+    assert str(unreadable).startswith(f"{row_location}: trial_id, trial_id-ab12")
 
 
-def test_who_stops_rates_twice_or_not_at_all_is_named(folder: Path, tmp_path: Path) -> None:
-    """In two files of one experiment: a trial without a rating, one with two, and nobody's."""
+def test_missing_and_duplicate_ratings_are_reported(folder: Path, tmp_path: Path) -> None:
+    """Two files: a missing rating, a duplicate one, and a participant without ratings."""
     planted = PlantedAnswers(TRIALS)
     rows = read_csv_rows(data(folder, tmp_path / "data.csv", planted))[:-1]
     ratings = [row for row in rows if row["Zone Name"].startswith("resp")]
-    lost, twice = ratings[0], ratings[1]
-    rows.remove(lost)
-    rows.insert(rows.index(twice), {**twice, "Zone Name": "resp1"})
-    idle = dict.fromkeys(rows[0], "") | {"Participant Private ID": "9004"}
-    parts = {"0.csv": rows, "1.csv": [idle]}
+    missing, duplicate = ratings[0], ratings[1]
+    rows.remove(missing)
+    rows.insert(rows.index(duplicate), {**duplicate, "Zone Name": "resp1"})
+    unrated = dict.fromkeys(rows[0], "") | {"Participant Private ID": "9004"}
+    parts = {"0.csv": rows, "1.csv": [unrated]}
     files = [write_rows(tmp_path / name, part, end=END) for name, part in parts.items()]
-    found = import_gorilla(files, TRIALS)
-    problems = {(f.problem, f.participant, f.about) for f in found.report.findings}
+    result = import_gorilla(files, TRIALS)
+    problems = {(f.problem, f.participant, f.about) for f in result.report.findings}
     assert problems == {
-        (Problem.DUPLICATE, "9001", (twice["trial_id"],)),
-        (Problem.NO_RATING, "9001", (lost["trial_id"],)),
-        (Problem.UNFINISHED, "9001", (lost["trial_id"],)),
+        (Problem.DUPLICATE, "9001", (duplicate["trial_id"],)),
+        (Problem.NO_RATING, "9001", (missing["trial_id"],)),
+        (Problem.UNFINISHED, "9001", (missing["trial_id"],)),
     }
-    assert "These participants gave no ratings: 9004." in found.notes
-    positions = [r.position for r in found.responses if r.participant == "9002"]
+    assert "These participants gave no ratings: 9004." in result.notes
+    positions = [r.position for r in result.responses if r.participant == "9002"]
     assert positions == list(range(1, 21))
 
 
-def test_exports_of_another_task_are_refused(folder: Path, tmp_path: Path) -> None:
+def test_data_of_another_task_raise_errors(folder: Path, tmp_path: Path) -> None:
     path = data(folder, tmp_path / "data.csv", PlantedAnswers(TRIALS))
     rows = read_csv_rows(path)[:-1]
-    others = [row | {"Zone Name": "scale"} for row in rows]
+    renamed_rows = [row | {"Zone Name": "scale"} for row in rows]
     with pytest.raises(InputError, match=r"No ratings found in .*Name the buttons resp1"):
-        import_gorilla([write_rows(path, others, end=END)], TRIALS)
+        import_gorilla([write_rows(path, renamed_rows, end=END)], TRIALS)
     for row in rows:
         del row["shown_left"]
     with pytest.raises(InputError, match="has no column shown_left; its columns are"):

@@ -1,4 +1,4 @@
-"""jsPsych data, simulated from responses that must come back."""
+"""Importing data of jsPsych, which are generated from known responses."""
 
 import json
 from collections.abc import Mapping
@@ -19,13 +19,13 @@ from tests.experiments.responses.experiment import make_responses, make_trials
 TRIALS = make_trials()
 RESPONSES = make_responses(TRIALS, {"ann": 1, "bob": 2})
 OBSERVED = [
-    replace(each, input="touch", blurs=1, away_ms=40.5, simulated=each.participant == "bob")
-    for each in RESPONSES
+    replace(response, input="touch", blurs=1, away_ms=40.5, simulated=response.participant == "bob")
+    for response in RESPONSES
 ]
 
 
 def page(responses: list[Response], *, rating: bool = True, button: bool = True) -> list[Any]:
-    """What jsPsych 8 records: a consent page, then a row for each html-button-response."""
+    """Return rows as jsPsych 8 writes them: a consent page, then a row for each trial."""
     rows: list[dict[str, Any]] = [
         {"rt": 812, "trial_type": "instructions", "trial_index": 0, "view_history": "[]"}
     ]
@@ -43,8 +43,8 @@ def page(responses: list[Response], *, rating: bool = True, button: bool = True)
             "left": response.left,
             "rating": response.rating,
         }
-        left_out = {"rating": rating, "response": button}
-        rows.append({key: cell for key, cell in row.items() if left_out.get(key, True)})
+        is_recorded = {"rating": rating, "response": button}
+        rows.append({key: cell for key, cell in row.items() if is_recorded.get(key, True)})
     return rows
 
 
@@ -56,7 +56,7 @@ def write(path: Path, rows: list[Any]) -> Path:
 
 
 def study_lists(study: dict[str, Any]) -> dict[str, list[dict[str, str]]]:
-    """The trials of each group, sides changing from one to the next."""
+    """Return the trials of each group; the sides alternate."""
     lists: dict[str, list[dict[str, str]]] = {}
     for group, trials in study["groups"].items():
         for n, trial in enumerate(trials):
@@ -70,16 +70,16 @@ def study_lists(study: dict[str, Any]) -> dict[str, list[dict[str, str]]]:
 
 @pytest.mark.parametrize("suffix", [".csv", ".json"])
 @pytest.mark.parametrize(("rating", "button"), [(True, True), (True, False), (False, True)])
-def test_answers_come_back(tmp_path: Path, suffix: str, rating: bool, button: bool) -> None:
+def test_responses_are_imported(tmp_path: Path, suffix: str, rating: bool, button: bool) -> None:
     path = write(tmp_path / f"data{suffix}", page(RESPONSES, rating=rating, button=button))
-    found = import_jspsych([path], TRIALS)
-    assert list(found.responses) == RESPONSES
-    assert found.report.findings == ()
-    assert f"{path}: skipped 1 row without a trial_id." in found.notes
+    result = import_jspsych([path], TRIALS)
+    assert list(result.responses) == RESPONSES
+    assert result.report.findings == ()
+    assert f"{path}: skipped 1 row without a trial_id." in result.notes
 
 
 class TestContract(PlatformContract):
-    """Sentences are those of study.json; the page draws sides, here one after the other."""
+    """Sentences are from study.json; sides, which the page draws, alternate here."""
 
     platform = PLATFORM
 
@@ -96,34 +96,34 @@ class TestContract(PlatformContract):
         return [write(out / "data.json", page(answers.responses))]
 
 
-def test_a_file_without_names_is_a_participant(tmp_path: Path) -> None:
+def test_file_without_names_is_one_participant(tmp_path: Path) -> None:
     files = []
     for name in ("ann", "bob"):
         rows = page([r for r in RESPONSES if r.participant == name])
         for row in rows:
             row.pop("participant", None)
         files.append(write(tmp_path / f"{name}.json", rows))
-    found = import_jspsych(files, TRIALS)
-    assert list(found.responses) == RESPONSES
-    assert any("as one participant, named ann" in note for note in found.notes)
+    result = import_jspsych(files, TRIALS)
+    assert list(result.responses) == RESPONSES
+    assert any("as one participant, named ann" in note for note in result.notes)
 
 
-def test_an_answer_that_jatos_got_twice_counts_once_and_a_conflict_stays(tmp_path: Path) -> None:
-    """A reload before JATOS's word begins a second result with the same row."""
+def test_identical_jatos_rows_count_once_but_conflicts_remain(tmp_path: Path) -> None:
+    """A reload before the reply of JATOS begins a second result with the same row."""
     rows = [asdict(response) for response in OBSERVED]
     path = tmp_path / "jatos_results.txt"
     for change in ({}, {"rating": 7 - RESPONSES[1].rating}, {"rt_ms": 1.0}, {"position": 99}):
-        again = rows[1] | change
-        path.write_text("\n".join(map(json.dumps, [rows[:2], [again, *rows[2:]]])))
-        found = import_jspsych([path], TRIALS)
-        duplicates = found.report.of(Problem.DUPLICATE)
-        noted = f"{path}: skipped 1 row identical to earlier rows." in found.notes
-        assert (list(found.responses) == OBSERVED, noted) == (not change, not change)
+        repeated_row = rows[1] | change
+        path.write_text("\n".join(map(json.dumps, [rows[:2], [repeated_row, *rows[2:]]])))
+        result = import_jspsych([path], TRIALS)
+        duplicates = result.report.of(Problem.DUPLICATE)
+        is_noted = f"{path}: skipped 1 row identical to earlier rows." in result.notes
+        assert (list(result.responses) == OBSERVED, is_noted) == (not change, not change)
         assert [f.about for f in duplicates] == ([(RESPONSES[1].trial_id,)] if change else [])
 
 
-def test_ratings_by_side_are_not_taken_for_ratings_by_sentence(tmp_path: Path) -> None:
-    """A page that records the button, counted from 1, as the rating: half of them are mirrored."""
+def test_ratings_by_side_raise_an_error(tmp_path: Path) -> None:
+    """The page records the button, counted from 1: half of the ratings are mirrored."""
     rows = page(RESPONSES)
     for row in rows[1:]:
         row["rating"] = row["response"] + 1
@@ -135,7 +135,7 @@ def test_ratings_by_side_are_not_taken_for_ratings_by_sentence(tmp_path: Path) -
     ("text", "message"),
     [("[]", "no row with a trial_id"), ("[1, 2]", "lists of objects"), ("rt;response", "no rows")],
 )
-def test_files_of_another_kind_are_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_other_files_raise_errors(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "data.json"
     path.write_text(text)
     with pytest.raises(InputError, match=message):

@@ -1,4 +1,4 @@
-"""Lists balance what a platform cannot; the plain table says who sees what, in order."""
+"""Stimulus lists with balanced sides, export folders, and the plain table of presentations."""
 
 import json
 from dataclasses import replace
@@ -21,23 +21,22 @@ TRIALS = make_trials(groups=3)
 
 
 @pytest.mark.parametrize("per_group", [2, 4])
-def test_sides_balance_within_lists_and_between_neighbours(per_group: int) -> None:
-    """Counted trial by trial."""
+def test_sides_balance_within_and_between_lists(per_group: int) -> None:
     lists = stimulus_lists(TRIALS, str, per_group=per_group, seed=3)
     assert len(lists) == 3 * per_group
-    for one in lists:
+    for rows in lists:
         for condition in Condition:
-            left = [row["left"] for row in one if row["condition"] == condition]
+            left = [row["left"] for row in rows if row["condition"] == condition]
             assert left.count(1) == left.count(2)
-    for one, other in zip(lists[::2], lists[1::2], strict=True):
-        assert one[0]["group"] == other[0]["group"]
-        sides_of = {row["trial_id"]: row["left"] for row in one}
-        assert all(sides_of[row["trial_id"]] + row["left"] == 3 for row in other)
+    for rows, next_rows in zip(lists[::2], lists[1::2], strict=True):
+        assert rows[0]["group"] == next_rows[0]["group"]
+        sides_of = {row["trial_id"]: row["left"] for row in rows}
+        assert all(sides_of[row["trial_id"]] + row["left"] == 3 for row in next_rows)
 
 
-def test_people_see_sentences_on_their_sides_and_of_end_marks_all_but_full_stops() -> None:
-    one, other = map(Sentence.parse, ("The one?", "The other\none."))
-    trial = replace(TRIALS[0], sentence_1=one, sentence_2=other)
+def test_full_stops_are_not_displayed_but_question_marks_are() -> None:
+    question, statement = map(Sentence.parse, ("The one?", "The other\none."))
+    trial = replace(TRIALS[0], sentence_1=question, sentence_2=statement)
     for (row,) in stimulus_lists([trial], str):
         first, second = ("left", "right") if row["left"] == 1 else ("right", "left")
         assert row[f"{first}_sentence"] == "The one?"
@@ -45,14 +44,14 @@ def test_people_see_sentences_on_their_sides_and_of_end_marks_all_but_full_stops
 
 
 @pytest.mark.parametrize("sign", list("=+-@\t\r"))
-def test_trial_ids_that_a_spreadsheet_would_run_are_refused(sign: str) -> None:
-    """The signs of OWASP's page on CSV injection; inside a trial_id they do no harm."""
+def test_trial_ids_like_formulas_raise_errors(sign: str) -> None:
+    """The characters of OWASP's page on CSV injection; inside a trial_id they are harmless."""
     stimulus_lists([replace(TRIALS[0], trial_id=f"a{sign}1"), *TRIALS[1:]], str)
     with pytest.raises(InputError, match=r"trial_id '.*1\+1' begins like a spreadsheet formula"):
         stimulus_lists([*TRIALS[1:], replace(TRIALS[0], trial_id=f"{sign}1+1")], str)
 
 
-def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+def test_folder_with_other_files_raises_error(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(InputError, match="contains other files"):
         ExportFolder(tmp_path, "csv")
@@ -60,21 +59,21 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
         ExportFolder(tmp_path / "thesis.txt", "csv")
 
 
-def test_somebody_elses_file_among_an_earlier_exports_is_not_replaced(tmp_path: Path) -> None:
+def test_added_file_in_export_folder_is_not_replaced(tmp_path: Path) -> None:
     folder = ExportFolder(tmp_path / "out", "csv")
     folder.text("L01.csv", "one")
     folder.finish()
     (tmp_path / "out" / "L02.csv").write_text("mine")
-    again = ExportFolder(tmp_path / "out", "csv")
-    again.text("L01.csv", "two")
+    second_export = ExportFolder(tmp_path / "out", "csv")
+    second_export.text("L01.csv", "two")
     with pytest.raises(InputError, match=r"contains a file L02.csv that no export wrote"):
-        again.text("L02.csv", "two")
+        second_export.text("L02.csv", "two")
     contents = {path.name: path.read_text() for path in (tmp_path / "out").glob("*.csv")}
     assert contents == {"L01.csv": "one", "L02.csv": "mine"}
 
 
-def test_an_earlier_export_gives_way_and_what_else_is_there_stays(tmp_path: Path) -> None:
-    """Also a record that names files elsewhere: nothing outside the folder is touched."""
+def test_new_export_replaces_only_exported_files(tmp_path: Path) -> None:
+    """A record that names files outside the folder does not delete them."""
     out, outside = tmp_path / "out", tmp_path / "outside.txt"
     outside.write_text("not yours")
     folder = ExportFolder(out, "csv")
@@ -86,9 +85,9 @@ def test_an_earlier_export_gives_way_and_what_else_is_there_stays(tmp_path: Path
     assert record["files"] == ["L01.csv", "L02.csv"]
     record["files"].append("../outside.txt")
     (out / "export.meta.json").write_text(json.dumps(record))
-    again = ExportFolder(out, "csv")
-    again.text("L01.csv", "new")
-    again.finish()
+    second_export = ExportFolder(out, "csv")
+    second_export.text("L01.csv", "new")
+    second_export.finish()
     assert {path.name for path in out.iterdir()} == {"L01.csv", "data.csv", "export.meta.json"}
     assert (out / "L01.csv").read_text() == "new"
     assert outside.read_text() == "not yours"
@@ -97,16 +96,16 @@ def test_an_earlier_export_gives_way_and_what_else_is_there_stays(tmp_path: Path
 HOSTILE_TRIALS = hostile_trials()
 
 
-def test_every_participant_sees_what_presentation_says(tmp_path: Path) -> None:
-    """In its order; the contract compares the sentences."""
+def test_table_matches_presentation_order(tmp_path: Path) -> None:
+    """The contract compares the sentences."""
     out = export_csv(HOSTILE_TRIALS, tmp_path, participants=3, seed=9).path
     rows = read_csv_rows(out / "presentation.csv")
     assert len(rows) == 2 * 3 * 20
     for group, person in product((1, 2), (1, 2, 3)):
-        theirs = [r for r in rows if (r["group"], r["participant"]) == (str(group), str(person))]
-        shown = [(row["position"], row["trial_id"], row["left"]) for row in theirs]
+        table = [r for r in rows if (r["group"], r["participant"]) == (str(group), str(person))]
+        order = [(row["position"], row["trial_id"], row["left"]) for row in table]
         expected = presentation(HOSTILE_TRIALS, group=group, participant=person, seed=9)
-        assert shown == [(str(n), t.trial_id, str(left)) for n, (t, left) in enumerate(expected, 1)]
+        assert order == [(str(n), t.trial_id, str(left)) for n, (t, left) in enumerate(expected, 1)]
 
 
 class TestContract(ExportContract):
@@ -114,6 +113,6 @@ class TestContract(ExportContract):
     list_columns = ("group", "participant")
 
 
-def test_nobody_is_refused(tmp_path: Path) -> None:
+def test_zero_participants_raise_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="must be at least 1, got 0"):
         export_csv(HOSTILE_TRIALS, tmp_path, participants=0)

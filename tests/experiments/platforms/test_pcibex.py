@@ -1,4 +1,4 @@
-"""PCIbex: the table by its rules, the script run, and answers that come back."""
+"""PCIbex: the exported table and script, and importing results."""
 
 import json
 import re
@@ -36,7 +36,7 @@ COLUMNS = """\
 """
 
 
-OF_IBEX = {  # witness: PennController's tutorial of 2020, and Ibex's server.py
+IBEX_COMMENTS = {  # witness: PennController's tutorial of 2020, and Ibex's server.py
     "Results reception time.": "Time results were received.",
     "MD5 hash of participant's IP address.": (
         "MD5 hash that hopefully uniquely identifies participant."
@@ -54,70 +54,72 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 STUB = """
-const fs = require('fs'), said = [], made = {};
-const plain = rest => rest.filter(one => typeof one === 'string' || typeof one === 'number');
-const element = name => made[name] = made[name] || new Proxy({}, {
+const fs = require('fs'), commands = [], elements = {};
+const plain = rest => rest.filter(x => typeof x === 'string' || typeof x === 'number');
+const element = name => elements[name] = elements[name] || new Proxy({}, {
   get: (_, command) => (...rest) => {
-    said.push([name, command, ...plain(rest)]);
-    return made[name];
+    commands.push([name, command, ...plain(rest)]);
+    return elements[name];
   },
 });
 for (const kind of ['Text', 'Button', 'Canvas', 'Selector']) {
   global['new' + kind] = (name, ...rest) => {
-    said.push([kind, name, ...plain(rest)]);
+    commands.push([kind, name, ...plain(rest)]);
     return element(kind + ' ' + name);
   };
   global['get' + kind] = name => element(kind + ' ' + name);
 }
-global.newTrial = label => { said.push(['trial', label]); return element('trial ' + label); };
+global.newTrial = label => { commands.push(['trial', label]); return element('trial ' + label); };
 global.Template = (name, make) => {
-  said.push(['template', name]);
+  commands.push(['template', name]);
   make(JSON.parse(fs.readFileSync(process.argv[3])));
 };
-global.Sequence = (...rest) => said.push(['sequence', ...rest]);
+global.Sequence = (...rest) => commands.push(['sequence', ...rest]);
 global.randomize = label => 'random ' + label;
-global.SendResults = label => said.push(['send', label]);
+global.SendResults = label => commands.push(['send', label]);
 global.GetURLParameter = name => name === 'PROLIFIC_PID' ? 'p7' : undefined;
 global.DebugOff = () => {};
 global.PennController = {ResetPrefix: () => {}};
 eval(fs.readFileSync(process.argv[2], 'utf8'));
-console.log(JSON.stringify(said));
+console.log(JSON.stringify(commands));
 """
 
 
 @pytest.mark.skipif(NODE is None, reason="needs Node.js to run the script")
-def test_the_script_shows_and_logs_what_the_import_needs(folder: Path, tmp_path: Path) -> None:
-    """Node runs the script against a stand-in that writes down every command."""
+def test_script_shows_and_logs_all_imported_fields(folder: Path, tmp_path: Path) -> None:
+    """Node runs the script with a stub that records every command."""
     assert NODE is not None
     row = read_csv_rows(folder / "trials.csv")[2]
     (tmp_path / "stub.js").write_text(STUB)
     (tmp_path / "row.json").write_text(json.dumps(row))
-    done = subprocess.run(
+    process = subprocess.run(
         [NODE, str(tmp_path / "stub.js"), str(folder / "main.js"), str(tmp_path / "row.json")],
         capture_output=True,
         text=True,
         check=True,
     )
-    said = json.loads(done.stdout)
-    assert ["sequence", "instructions", "random trial", "send", "end"] in said
-    assert ["template", "trials.csv"] in said
-    shown = {one[1]: one[2] for one in said if one[0] == "Text"}
+    commands = json.loads(process.stdout)
+    assert ["sequence", "instructions", "random trial", "send", "end"] in commands
+    assert ["template", "trials.csv"] in commands
+    texts = {command[1]: command[2] for command in commands if command[0] == "Text"}
     for side in ("left", "right"):
         markup = f"{row[f'{side}_html']}</div>"
-        assert shown[side].partition(">")[2] == markup
+        assert texts[side].partition(">")[2] == markup
     logged = {"participant": "p7", "trial_id": row["trial_id"], "left": row["left"]}
     for name, value in logged.items():
-        assert ["trial trial", "log", name, value] in said
-    assert [one[1] for one in said if one[0] == "Button" and len(one[1]) == 1] == list("123456")
-    assert ["Selector rating", "keys", *"123456"] in said
-    assert ["send", "send"] in said
+        assert ["trial trial", "log", name, value] in commands
+    assert [
+        command[1] for command in commands if command[0] == "Button" and len(command[1]) == 1
+    ] == list("123456")
+    assert ["Selector rating", "keys", *"123456"] in commands
+    assert ["send", "send"] in commands
 
 
 def results(folder: Path, people: Mapping[str, str], planted: PlantedAnswers) -> str:
-    """What PCIbex writes: comments, an instruction trial, then every trial in an order of its own.
+    """Return results as PCIbex writes them: an instruction trial, then shuffled trials.
 
-    The format is that of doc.pcibex.net, *Logging data*: columns are renamed where logged ones
-    come and go, and commas are encoded.
+    The format is that of doc.pcibex.net, *Logging data*: comments rename columns wherever the
+    logged ones change, and commas are encoded.
     """
     rows = read_csv_rows(folder / "trials.csv")
     text = "# Results on Saturday November 21 2026 13:00:00 UTC\n# USER AGENT: Mozilla/5.0\n"
@@ -128,16 +130,16 @@ def results(folder: Path, people: Mapping[str, str], planted: PlantedAnswers) ->
         text += f"{head},0,0,instructions,NULL,PennController,0,_Trial_,Start,1763730000000,"
         text += f"{participant},NULL\n"
         text += "# 13. participant.\n# 14. trial_id.\n# 15. left.\n# 16. list.\n# 17. Comments.\n"
-        own = planted.shuffled([row for row in rows if row["group"] == group])
-        for position, row in enumerate(own, start=1):
+        shuffled_rows = planted.shuffled([row for row in rows if row["group"] == group])
+        for position, row in enumerate(shuffled_rows, start=1):
             start = 1763730000000 + 20_000 * position
             button, rt_ms = planted.press(participant, row["trial_id"], row["left"], position)
             name = quote(participant, safe=" -_@=\"'")
             logged = f"{name},{row['trial_id']},{row['left']},{group}"
-            about = f"{head},{2 + position},0,trial,NULL"
-            text += f"{about},PennController,{position},_Trial_,Start,{start},{logged},NULL\n"
-            text += f"{about},Selector,rating,Selection,{button},{start + rt_ms},{logged},1;2;3\n"
-            text += f"{about},PennController,{position},_Trial_,End,{start + 9_100},{logged},NULL\n"
+            item = f"{head},{2 + position},0,trial,NULL"
+            text += f"{item},PennController,{position},_Trial_,Start,{start},{logged},NULL\n"
+            text += f"{item},Selector,rating,Selection,{button},{start + rt_ms},{logged},1;2;3\n"
+            text += f"{item},PennController,{position},_Trial_,End,{start + 9_100},{logged},NULL\n"
     return text
 
 
@@ -155,8 +157,8 @@ class TestContract(PlatformContract):
         return [path]
 
 
-def simply_commented(text: str) -> str:
-    """The lines as simple_intersperse_comments of Ibex's server.py writes them."""
+def write_simple_comments(text: str) -> str:
+    """Return the lines as simple_intersperse_comments of Ibex's server.py writes them."""
     lines: list[str] = []
     names: dict[int, str] = {}
     for line in text.splitlines():
@@ -164,39 +166,39 @@ def simply_commented(text: str) -> str:
             names = {n: name for n, name in names.items() if n < int(comment[1])}
             names[int(comment[1])] = comment[2]
         elif not line.startswith("#"):
-            further = " -- ".join(f"[{n}] {name}" for n, name in names.items() if n > 7)
-            lines += [f"# ...First 7... {further}", line]
+            later_columns = " -- ".join(f"[{n}] {name}" for n, name in names.items() if n > 7)
+            lines += [f"# ...First 7... {later_columns}", line]
     return "\n".join(lines)
 
 
 @pytest.mark.parametrize("simple", [False, True])
-def test_results_of_an_ibex_server_come_back(folder: Path, tmp_path: Path, simple: bool) -> None:
+def test_results_of_an_ibex_server_are_imported(folder: Path, tmp_path: Path, simple: bool) -> None:
     planted = PlantedAnswers(TRIALS)
     text = results(folder, {"ann": "L01", "": "L02"}, planted)
-    for of_farm, of_ibex in OF_IBEX.items():
-        assert of_farm in text
-        text = text.replace(of_farm, of_ibex)
-    # Its items have the numbers of their definition, in whatever order they are shown
-    defined = {trial.trial_id: str(number) for number, trial in enumerate(TRIALS, start=100)}
+    for farm_comment, ibex_comment in IBEX_COMMENTS.items():
+        assert farm_comment in text
+        text = text.replace(farm_comment, ibex_comment)
+    # Ibex numbers items in order of definition, not of presentation
+    item_numbers = {trial.trial_id: str(number) for number, trial in enumerate(TRIALS, start=100)}
     lines = [line.split(",") for line in text.splitlines()]
     for cells in lines:
-        for name in {*map(unquote, cells)} & defined.keys():
-            cells[3] = defined[name]
+        for name in {*map(unquote, cells)} & item_numbers.keys():
+            cells[3] = item_numbers[name]
     text = "".join(f"{','.join(cells)}\n" for cells in lines)
-    text = simply_commented(text) if simple else text
+    text = write_simple_comments(text) if simple else text
     path = tmp_path / "results"
     path.write_text(text, encoding="utf-8")
-    found = import_pcibex([path], TRIALS)
-    # Who was not named is told by address and time
+    result = import_pcibex([path], TRIALS)
+    # Participants without names are identified by address and time
     names = {"": "313362cc8a2f-1763730001"}
-    assert list(found.responses) == [
-        replace(each, participant=names.get(each.participant, each.participant))
-        for each in planted.responses
+    assert list(result.responses) == [
+        replace(response, participant=names.get(response.participant, response.participant))
+        for response in planted.responses
     ]
-    assert found.report.findings == ()
+    assert result.report.findings == ()
 
 
-def test_what_is_unknown_twice_or_missing_is_named(folder: Path, tmp_path: Path) -> None:
+def test_unknown_duplicate_and_missing_trials_are_reported(folder: Path, tmp_path: Path) -> None:
     planted = PlantedAnswers(TRIALS)
     lines = results(folder, {"ann": "L01"}, planted).splitlines()
     selected = [n for n, line in enumerate(lines) if ",Selection," in line]
@@ -204,21 +206,21 @@ def test_what_is_unknown_twice_or_missing_is_named(folder: Path, tmp_path: Path)
     cells = lines[selected[0]].split(",")
     del cells[12:14]
     lines[selected[0]] = ",".join(cells)
-    twice = lines[selected[1]]
-    stray = [line.replace(planted.responses[2].trial_id + ",", "practice-1,") for line in lines]
+    duplicate = lines[selected[1]]
+    practice = [line.replace(planted.responses[2].trial_id + ",", "practice-1,") for line in lines]
     lines = [
-        line if f",{planted.responses[2].trial_id}," not in line else stray[n]
+        line if f",{planted.responses[2].trial_id}," not in line else practice[n]
         for n, line in enumerate(lines)
     ]
     path = tmp_path / "results"
-    path.write_text("\n".join([*lines, twice]), encoding="utf-8")
+    path.write_text("\n".join([*lines, duplicate]), encoding="utf-8")
     report = import_pcibex([path], TRIALS).report
-    one, two, three, *_ = (r.trial_id for r in planted.responses)
-    assert [f.about for f in report.of(Problem.NO_RATING)] == [(one,)]
-    assert [f.about for f in report.of(Problem.DUPLICATE)] == [(two,)]
+    first, second, third, *_ = (r.trial_id for r in planted.responses)
+    assert [f.about for f in report.of(Problem.NO_RATING)] == [(first,)]
+    assert [f.about for f in report.of(Problem.DUPLICATE)] == [(second,)]
     assert [f.about for f in report.of(Problem.UNKNOWN_TRIAL)] == [("practice-1",)]
     assert [f.about for f in report.of(Problem.UNFINISHED)] == [
-        tuple(t.trial_id for t in TRIALS if t.trial_id in (one, three))
+        tuple(t.trial_id for t in TRIALS if t.trial_id in (first, third))
     ]
 
 
@@ -231,7 +233,7 @@ def test_what_is_unknown_twice_or_missing_is_named(folder: Path, tmp_path: Path)
         ("# 1. trial_id.\n# 2. left.\ntrial-1-0,1\n", "lacks the columns Order number of item"),
     ],
 )
-def test_files_of_another_kind_are_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_other_files_raise_errors(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "results.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message):

@@ -1,4 +1,4 @@
-"""Platforms by name, added ones too; an export is written whole or not at all."""
+"""Platforms by name, including those of other packages; exports are complete or absent."""
 
 import errno
 import subprocess
@@ -42,7 +42,7 @@ PLATFORM = Platform("letters", Exporter(export_letters))
 
 
 def install(site: Path, package: str, code: str, entry: str) -> None:
-    """Lay out what an installer lays out, the `.dist-info` included."""
+    """Write the files of an installed package, including its `.dist-info`."""
     (site / f"{package}.py").write_text(code, encoding="utf-8")
     info = site / f"{package}-1.0.dist-info"
     info.mkdir(parents=True)
@@ -52,7 +52,7 @@ def install(site: Path, package: str, code: str, entry: str) -> None:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of packages on the path of this process."""
+    """A folder of packages on the import path."""
     folder = tmp_path / "site"
     folder.mkdir()
     install(folder, "post", PACKAGE, "letters = post:PLATFORM")
@@ -63,13 +63,13 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_package_adds_a_platform_with_its_commands(site: Path) -> None:
-    done = run(site.parent, "export letters --trials trials.csv --out post --seed 4", status=0)
-    assert done.stderr == "The export is in post/; post/README.md describes the next steps.\n"
+def test_package_adds_a_platform_and_its_commands(site: Path) -> None:
+    result = run(site.parent, "export letters --trials trials.csv --out post --seed 4", status=0)
+    assert result.stderr == "The export is in post/; post/README.md describes the next steps.\n"
     letter = (site.parent / "post" / "letter.txt").read_text()
     assert letter == f"Dear participant 4, rate {len(TRIALS)} pairs."
-    listed = run(site.parent, "export", "--help").stdout
-    assert "Write trials as letters " in listed
+    help_text = run(site.parent, "export", "--help").stdout
+    assert "Write trials as letters " in help_text
     assert "too long" not in run(site.parent, "export", "letters", "--help").stdout
     assert "letters" not in run(site.parent, "import", "--help").stdout
     assert "No such command 'letters'" in run(site.parent, "import", "letters").stderr
@@ -87,65 +87,67 @@ def test_a_package_adds_a_platform_with_its_commands(site: Path) -> None:
         ),
     ],
 )
-def test_broken_additions_name_the_package(site: Path, code: str, entry: str, message: str) -> None:
+def test_broken_platform_error_names_the_package(
+    site: Path, code: str, entry: str, message: str
+) -> None:
     install(site, "other", code, entry)
-    done = run(site.parent, "export", entry.split()[0], "--help", status=2)
-    assert message in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
+    result = run(site.parent, "export", entry.split()[0], "--help", status=2)
+    assert message in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
 
 
-def test_no_platform_is_imported_before_it_is_asked_for() -> None:
-    """Witness: the modules of a process that has made every command but these."""
+def test_platforms_are_imported_lazily() -> None:
+    """Witness: the modules of a process that has built every other command."""
     code = (
         "import sys, typer; from contstim.cli.program import app; typer.main.get_command(app); "
         "print([name for name in sys.modules if '.platforms.' in name or name == 'numpy'])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout == "[]\n", done.stderr
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert process.stdout == "[]\n", process.stderr
 
 
 PLATFORMS = [platform for name in platform_names() if (platform := platform_named(name))]
-EXPORTERS = {each.name: each.exporter for each in PLATFORMS if each.exporter}
+EXPORTERS = {platform.name: platform.exporter for platform in PLATFORMS if platform.exporter}
 
 
 @pytest.mark.parametrize("platform", EXPORTERS)
-def test_a_full_disk_leaves_what_was_there_and_nothing_else(
+def test_full_disk_leaves_the_folder_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str
 ) -> None:
-    """The third file fails, in a new folder and in that of an earlier export."""
+    """Writing the third file fails, in a new folder and in one of an earlier export."""
     exporter = EXPORTERS[platform]
-    needed, trials = {}, PAGE_TRIALS
+    tables, trials = {}, PAGE_TRIALS
     if platform == "r":
-        # Its table is of what people answered
-        needed = {"responses": tmp_path / "responses.csv", "scores": tmp_path / "scores.csv"}
-        write_responses(needed["responses"], RESPONSES)
-        scores().write(needed["scores"])
+        # This platform exports responses
+        tables = {"responses": tmp_path / "responses.csv", "scores": tmp_path / "scores.csv"}
+        write_responses(tables["responses"], RESPONSES)
+        scores().write(tables["scores"])
         trials = RATED_TRIALS
 
     def export(out: Path) -> None:
-        exporter.run(trials, out, exporter.options(**exporter.fixed, **needed))
+        exporter.run(trials, out, exporter.options(**exporter.fixed, **tables))
 
     export(tmp_path / "earlier")
-    before = contents(tmp_path)
+    contents_before = contents(tmp_path)
     written = 0
-    real = Path.replace
+    original_replace = Path.replace
 
     def replace(self: Path, target: Path) -> Path:
         nonlocal written
         written += 1
         if written == 3:
             raise OSError(errno.ENOSPC, "No space left on device")
-        return real(self, target)
+        return original_replace(self, target)
 
     monkeypatch.setattr(Path, "replace", replace)
     for folder in (tmp_path / "earlier", tmp_path / "new" / "deep"):
         written = 0
         with pytest.raises(InputError, match="No space left on device"):
             export(folder)
-        assert contents(tmp_path) == before
+        assert contents(tmp_path) == contents_before
 
 
-def test_a_folder_that_is_a_link_stays_one(tmp_path: Path) -> None:
+def test_linked_folder_remains_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     with staging_folder(tmp_path / "link") as work:
@@ -154,16 +156,16 @@ def test_a_folder_that_is_a_link_stays_one(tmp_path: Path) -> None:
     assert contents(tmp_path / "real") == {"a.txt": b"a"}
 
 
-def test_what_stops_the_program_leaves_nothing(tmp_path: Path) -> None:
-    def interrupted() -> None:
+def test_interruption_leaves_no_files(tmp_path: Path) -> None:
+    def write_and_interrupt() -> None:
         with staging_folder(tmp_path / "a" / "b") as work:
             (work / "half").write_text("")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        interrupted()
+        write_and_interrupt()
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").write_text("")
-    for place in (tmp_path / "file" / "out", tmp_path / "file", Path("/dev/null")):
-        with pytest.raises(InputError, match="Cannot write"), staging_folder(place):
+    for path in (tmp_path / "file" / "out", tmp_path / "file", Path("/dev/null")):
+        with pytest.raises(InputError, match="Cannot write"), staging_folder(path):
             pass

@@ -1,4 +1,4 @@
-"""Psych-DS: what is written obeys the rules, and the checker names each broken one."""
+"""Psych-DS: exports follow the rules, and the checker names each violation."""
 
 import json
 import re
@@ -26,7 +26,7 @@ from tests.experiments.responses.experiment import make_responses, scores_of
 
 TRIALS = hostile_trials()
 RESPONSES = make_responses(TRIALS, {"5f1e": 1, "=cmd()": 2, "<i>": 1})
-ABOUT: dict[str, Any] = {
+SETTINGS: dict[str, Any] = {
     "name": "Controversial pairs, 1",
     "authors": ("Ada Lovelace",),
     "licence": "CC0",
@@ -52,30 +52,30 @@ def write(
     if table:
         table.write(paths["scores"])
         settings["scores"] = paths["scores"]
-    return export_psych_ds(TRIALS, out, **ABOUT | settings).path
+    return export_psych_ds(TRIALS, out, **SETTINGS | settings).path
 
 
 def export(out: Path) -> Path:
     return write(out, RESPONSES, scores())
 
 
-def test_names_columns_and_metadata_are_as_the_schema_asks(tmp_path: Path) -> None:
-    """The regular expression and the keys of the published schema 1.5.1, by hand."""
+def test_names_columns_and_metadata_follow_the_schema(tmp_path: Path) -> None:
+    """The regular expression and the keys are copied from the published schema 1.5.1."""
     folder = export(tmp_path)
-    name = re.compile(r"([a-z]+-[a-zA-Z0-9]+)(_[a-z]+-[a-zA-Z0-9]+)*_data\.(csv|tsv)")
+    pattern = re.compile(r"([a-z]+-[a-zA-Z0-9]+)(_[a-z]+-[a-zA-Z0-9]+)*_data\.(csv|tsv)")
     files = sorted((folder / "data").iterdir())
-    assert [name.fullmatch(path.name) is not None for path in files] == [True] * 3
-    about = json.loads((folder / "dataset_description.json").read_text(encoding="utf-8"))
-    assert (about["@context"], about["@type"]) == ("https://schema.org/", "Dataset")
+    assert [pattern.fullmatch(path.name) is not None for path in files] == [True] * 3
+    description = json.loads((folder / "dataset_description.json").read_text(encoding="utf-8"))
+    assert (description["@context"], description["@type"]) == ("https://schema.org/", "Dataset")
     columns = {column for path in files for column in read_csv_rows(path)[0]}
-    assert {one["name"] for one in about["variableMeasured"]} == columns
-    assert {one["@type"] for one in about["variableMeasured"]} == {"PropertyValue"}
-    assert all(one["description"] for one in about["variableMeasured"])
-    assert about["name"] == "Controversial pairs, 1"
+    assert {variable["name"] for variable in description["variableMeasured"]} == columns
+    assert {variable["@type"] for variable in description["variableMeasured"]} == {"PropertyValue"}
+    assert all(variable["description"] for variable in description["variableMeasured"])
+    assert description["name"] == "Controversial pairs, 1"
     assert check_psych_ds(folder) == ([], [])
 
 
-def test_tables_hold_what_was_given_and_no_names_of_people(tmp_path: Path) -> None:
+def test_tables_contain_the_data_without_names(tmp_path: Path) -> None:
     data = export(tmp_path) / "data"
     stimuli = read_csv_rows(data / DATA.format("stimuli"))
     for row, trial in zip(stimuli, TRIALS, strict=True):
@@ -88,12 +88,12 @@ def test_tables_hold_what_was_given_and_no_names_of_people(tmp_path: Path) -> No
         assert (row["trial_id"], int(row["rating"])) == (response.trial_id, response.rating)
         assert float(row["rt_ms"]) == response.rt_ms
     assert len(read_csv_rows(data / DATA.format("scores"))) == len(scores().sentences or ())
-    everything = "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
-    assert "5f1e" not in everything
+    text = "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+    assert "5f1e" not in text
 
 
 class TestContract(ExportContract):
-    """A table of stimuli shows each trial once, and its sentences with their end marks."""
+    """The table of stimuli shows each trial once, and its sentences with their end marks."""
 
     platform = PLATFORM
 
@@ -109,7 +109,7 @@ class TestContract(ExportContract):
         return first.displayed_text, second.displayed_text
 
 
-def test_what_was_not_recorded_is_empty_and_names_may_be_kept(tmp_path: Path) -> None:
+def test_missing_values_are_empty_and_names_optional(tmp_path: Path) -> None:
     unrated = replace(RESPONSES[0], rating=UNRATED, left=0, position=0, rt_ms=float("nan"))
     folder = write(tmp_path / "out", [unrated], keep_names=True)
     (row,) = read_csv_rows(folder / "data" / DATA.format("responses"))
@@ -117,21 +117,21 @@ def test_what_was_not_recorded_is_empty_and_names_may_be_kept(tmp_path: Path) ->
     assert row["participant"] == "5f1e"
 
 
-def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
+def test_invalid_exports_raise_errors(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="must contain a letter or a digit"):
         write(tmp_path / "a", name="—")
-    stray = replace(RESPONSES[0], trial_id="practice-1")
+    unknown_trial = replace(RESPONSES[0], trial_id="practice-1")
     with pytest.raises(InputError, match="not in the table of trials: practice-1"):
-        write(tmp_path / "b", [stray])
-    bare = ScoreTable(None, scores().models, scores().log_probs)
+        write(tmp_path / "b", [unknown_trial])
+    scores_without_sentences = ScoreTable(None, scores().models, scores().log_probs)
     with pytest.raises(InputError, match="The scores have no sentences"):
-        write(tmp_path / "c", (), bare)
-    named = ScoreTable(scores().sentences, ("rating", "b"), scores().log_probs[:, :2])
+        write(tmp_path / "c", (), scores_without_sentences)
+    scores_of_rating = ScoreTable(scores().sentences, ("rating", "b"), scores().log_probs[:, :2])
     with pytest.raises(InputError, match="rating must not be the name of a model"):
-        write(tmp_path / "d", (), named)
+        write(tmp_path / "d", (), scores_of_rating)
 
 
-def test_answers_of_artificial_participants_are_refused_or_named(tmp_path: Path) -> None:
+def test_simulated_responses_need_a_setting_and_are_marked(tmp_path: Path) -> None:
     robots = [replace(r, simulated=r.participant != "5f1e") for r in RESPONSES]
     with pytest.raises(InputError, match=r"2 of 3 participants were simulated.* must state this"):
         write(tmp_path / "a", robots)
@@ -139,10 +139,10 @@ def test_answers_of_artificial_participants_are_refused_or_named(tmp_path: Path)
         write(tmp_path / "a", RESPONSES, simulated=True)
     assert not (tmp_path / "a").exists()
     folder = write(tmp_path / "b", robots, simulated=True)
-    about = json.loads((folder / "dataset_description.json").read_text(encoding="utf-8"))
-    assert about["name"] == "Controversial pairs, 1 (people and artificial participants)"
-    assert "2 of 3 participants were simulated" in about["description"]
-    assert "what people said" not in about["description"]
+    description = json.loads((folder / "dataset_description.json").read_text(encoding="utf-8"))
+    assert description["name"] == "Controversial pairs, 1 (people and artificial participants)"
+    assert "2 of 3 participants were simulated" in description["description"]
+    assert "what people said" not in description["description"]
     assert "2 of 3 participants were simulated" in (folder / "README.md").read_text()
     rows = read_csv_rows(folder / "data" / DATA.format("responses"))
     names = {(row["participant"], row["simulated"]) for row in rows}
@@ -202,16 +202,16 @@ def test_broken_file_codes(tmp_path: Path, path: str, content: bytes | None, cod
         ("@type", "Person", "INCORRECT_DATASET_TYPE"),
     ],
 )
-def test_every_broken_description_is_named_by_its_code(
+def test_each_invalid_description_gives_its_code(
     tmp_path: Path, key: str, value: str | list[str] | None, code: str
 ) -> None:
-    """Of a key that is absent, has another value, or names one variable more."""
+    """The key is absent, has another value, or names an additional variable."""
     folder = export(tmp_path)
-    about = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
-    before = about.pop(key)
+    description = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
+    old_value = description.pop(key)
     if value is not None:
-        about[key] = before + value if isinstance(value, list) else value
-    damage(folder, DESCRIPTION, json.dumps(about).encode())
+        description[key] = old_value + value if isinstance(value, list) else value
+    damage(folder, DESCRIPTION, json.dumps(description).encode())
     assert {error.partition(":")[0] for error in check_psych_ds(folder)[0]} == {code}
 
 
@@ -243,25 +243,25 @@ def test_recommendations_are_warnings(tmp_path: Path) -> None:
         check_psych_ds(folder / "absent")
 
 
-def test_answers_to_questions_are_described_and_their_people_numbered(tmp_path: Path) -> None:
-    """Only who is in the responses, and only what was asked: nothing comes in by another door."""
+def test_answers_to_questions_are_exported_without_names(tmp_path: Path) -> None:
+    """Only participants in the responses are exported, and only answers to the questions."""
     write_responses(tmp_path / "r.csv", RESPONSES)
-    who = [RESPONSES[0].participant, "somebody else"]
-    beside = questions_beside(tmp_path / "r.csv")
-    kept = QuestionAnswer(who[0], "PROLIFIC_PID", "5f1e")  # by `contstim import --keep`
-    remark = QuestionAnswer(who[0], "remarks", "I am Ann")
-    write_answers(beside, [*(QuestionAnswer(name, "age", "31") for name in who), kept, remark])
-    asked = tmp_path / "questions.csv"
-    asked.write_text(
+    names = [RESPONSES[0].participant, "somebody else"]
+    path = questions_beside(tmp_path / "r.csv")
+    id_row = QuestionAnswer(names[0], "PROLIFIC_PID", "5f1e")  # as kept by `import --keep`
+    remark = QuestionAnswer(names[0], "remarks", "I am Ann")
+    write_answers(path, [*(QuestionAnswer(name, "age", "31") for name in names), id_row, remark])
+    questions = tmp_path / "questions.csv"
+    questions.write_text(
         "name,when,kind,question,options\nage,before,number,How old?,18|99\n"
         "remarks,after,text,Anything?,\n"
     )
-    folder = write(tmp_path / "out", RESPONSES, questions=asked)
+    folder = write(tmp_path / "out", RESPONSES, questions=questions)
     (row,) = read_csv_rows(folder / "data" / DATA.format("answers"))
     (first, *_) = read_csv_rows(folder / "data" / DATA.format("responses"))
     assert row == {"participant": first["participant"], "question": "age", "answer": "31"}
-    told = json.loads((folder / "dataset_description.json").read_text())["variableMeasured"]
-    (described,) = [each for each in told if each["name"] == "question"]
-    assert described["valueReference"] == ["age: How old?"]  # remarks may say who somebody is
+    variables = json.loads((folder / "dataset_description.json").read_text())["variableMeasured"]
+    (question,) = [variable for variable in variables if variable["name"] == "question"]
+    assert question["valueReference"] == ["age: How old?"]  # remarks may identify a participant
     with pytest.raises(InputError, match="`questions` needs `responses`"):
-        write(tmp_path / "none", questions=asked)
+        write(tmp_path / "none", questions=questions)

@@ -1,4 +1,4 @@
-"""Qualtrics: the advanced TXT format parsed by its rules, and answers that come back."""
+"""Qualtrics: the exported survey in advanced TXT format, and importing its data."""
 
 import html
 import json
@@ -31,59 +31,59 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 Question = dict[str, list[str]]
 
 
-def parse(text: str) -> dict[str, list[Question]]:
-    """Blocks of questions, by the rules of the format: a line in double brackets is a tag."""
+def parse_survey(text: str) -> dict[str, list[Question]]:
+    """Return the questions of each block; a line in double brackets is a tag."""
     lines = text.splitlines()
     assert lines[0] == "[[AdvancedFormat]]"
     blocks: dict[str, list[Question]] = {}
-    part: list[str] = []
+    text_lines: list[str] = []
     for line in lines[1:]:
         tag = TAG.fullmatch(line)
         if tag is None:
             if line:
-                part.append(line)
+                text_lines.append(line)
         elif tag[1] == "Block":
             questions = blocks.setdefault(tag[2], [])
         elif tag[1] == "Question":
-            questions.append({"type": [tag[2]], "text": (part := [])})
+            questions.append({"type": [tag[2]], "text": (text_lines := [])})
         elif tag[1] == "ID":
             questions[-1]["id"] = [tag[2]]
         elif tag[1] == "Choice":
             questions[-1].setdefault("values", []).append(tag[2])
-            part = questions[-1].setdefault("choices", [])
+            text_lines = questions[-1].setdefault("choices", [])
         else:
             assert tag[1] in ("AdvancedChoices", "PageBreak")
     return blocks
 
 
-def test_the_survey_holds_a_block_for_each_list_and_a_page_for_each_trial(folder: Path) -> None:
+def test_survey_has_a_block_per_list_and_a_page_per_trial(folder: Path) -> None:
     text = (folder / "survey.txt").read_text(encoding="utf-8")
-    blocks = parse(text)
+    blocks = parse_survey(text)
     assert list(blocks) == ["L01", "L02", "L03", "L04"]
     assert text.count("[[PageBreak]]") == 80
     key = {row["tag"]: row for row in read_csv_rows(folder / "key.csv")}
     by_id = {trial.trial_id: trial for trial in TRIALS}
-    asked = [q for questions in blocks.values() for q in questions if q["type"] != ["Timing"]]
-    timed = [q for questions in blocks.values() for q in questions if q["type"] == ["Timing"]]
-    assert [q["id"][0] for q in asked] == list(key)
-    assert [q["id"][0] for q in timed] == [tag.replace("Q", "T") for tag in key]
-    for question in asked:
+    pairs = [q for questions in blocks.values() for q in questions if q["type"] != ["Timing"]]
+    timers = [q for questions in blocks.values() for q in questions if q["type"] == ["Timing"]]
+    assert [q["id"][0] for q in pairs] == list(key)
+    assert [q["id"][0] for q in timers] == [tag.replace("Q", "T") for tag in key]
+    for question in pairs:
         row = key[question["id"][0]]
         trial = by_id[row["trial_id"]]
         texts = trial.displayed_texts
         left, right = texts if row["left"] == "1" else texts[::-1]
         (markup,) = question["text"]
-        read, tags = read_html(markup)
-        assert read == left + right + labels("en")["question"]
+        displayed_text, tags = read_html(markup)
+        assert displayed_text == left + right + labels("en")["question"]
         assert tags == ["table", "tr", "td", "td", "p"]
         assert question["type"] == ["MC:SingleAnswer:Horizontal"]
         assert question["values"] == list("123456")
-        shown = [read_html(choice)[0] for choice in question["choices"]]
-        assert shown == list(button_labels(Scale.CONFIDENCE, "en"))
+        choices = [read_html(choice)[0] for choice in question["choices"]]
+        assert choices == list(button_labels(Scale.CONFIDENCE, "en"))
 
 
-def test_nothing_of_a_sentence_is_piped_or_a_tag(folder: Path) -> None:
-    """Piped text is `${`; a tag stands in double brackets."""
+def test_sentences_contain_no_piped_text_or_tags(folder: Path) -> None:
+    """Piped text begins with `${`; tags are in double brackets."""
     text = (folder / "survey.txt").read_text(encoding="utf-8")
     assert "${" not in text
     assert set(re.findall(r"\[\[(\w+)", text)) == {
@@ -100,21 +100,21 @@ def data(
     timing: bool = True,
     people: Mapping[str, str] = PEOPLE,
 ) -> list[dict[str, object]]:
-    """A CSV export: three rows of headers, a row for each person, one block filled."""
+    """Write a CSV export: three header rows, then a row for each participant with one block."""
     key = read_csv_rows(folder / "key.csv")
     columns = ["StartDate", "Status", "Finished", "ResponseId", "DistributionChannel"]
     for row in key:
         columns.append(row["tag"])
         if timing:
             times = ("First Click", "Last Click", "Page Submit", "Click Count")
-            columns += [f"{row['tag'].replace('Q', 'T')}_{what}" for what in times]
+            columns += [f"{row['tag'].replace('Q', 'T')}_{measure}" for measure in times]
     texts = {name: f"{name}\n- the question" for name in columns}
     imports = {name: json.dumps({"ImportId": f"QID_{name}"}) for name in columns}
     rows: list[dict[str, object]] = [dict(texts), dict(imports)]
     for person, name in people.items():
-        about = ("2026-11-21 13:00:00", "0", "1", person, "anonymous")
-        answer: dict[str, object] = dict(zip(columns, about, strict=False))
-        for row in (one for one in key if one["list_name"] == name):
+        metadata = ("2026-11-21 13:00:00", "0", "1", person, "anonymous")
+        answer: dict[str, object] = dict(zip(columns, metadata, strict=False))
+        for row in (key_row for key_row in key if key_row["list_name"] == name):
             position = int(row["position"])
             button, rt_ms = planted.press(person, row["trial_id"], row["left"], position)
             answer[row["tag"]] = button
@@ -126,13 +126,13 @@ def data(
 
 
 class TestContract(PlatformContract):
-    """Sentences are read off the survey, which the key does not hold."""
+    """Sentences are read from the survey, because the key does not contain them."""
 
     platform = PLATFORM
     settings = {"timing": True}  # noqa: RUF012
 
     def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
-        blocks = parse((folder / "survey.txt").read_text(encoding="utf-8"))
+        blocks = parse_survey((folder / "survey.txt").read_text(encoding="utf-8"))
         markup = {q["id"][0]: q["text"] for questions in blocks.values() for q in questions}
         lists = super().lists(folder)
         for rows in lists.values():
@@ -153,56 +153,56 @@ class TestContract(PlatformContract):
 
 def test_previews_and_unfinished_responses_are_reported(folder: Path, tmp_path: Path) -> None:
     planted = PlantedAnswers(TRIALS)
-    people = data(folder, tmp_path / "data.csv", planted)
-    columns = list(people[0])
-    people[2]["DistributionChannel"] = "preview"
-    people[3]["Status"] = "1"
+    rows = data(folder, tmp_path / "data.csv", planted)
+    columns = list(rows[0])
+    rows[2]["DistributionChannel"] = "preview"
+    rows[3]["Status"] = "1"
     first = planted.responses[40]
     key = read_csv_rows(folder / "key.csv")
-    tags = {(row["list_name"], row["trial_id"]): row["tag"] for row in key}
-    del people[4][tags["L02", first.trial_id]]
-    people.append({"ResponseId": "R_9", "Status": "0"})
-    write_rows(tmp_path / "data.csv", people, columns)
-    found = import_qualtrics([tmp_path / "data.csv"], TRIALS, key=folder / "key.csv")
-    assert list(found.responses) == planted.responses[41:]
-    (finding,) = found.report.findings
+    tags = {(key_row["list_name"], key_row["trial_id"]): key_row["tag"] for key_row in key}
+    del rows[4][tags["L02", first.trial_id]]
+    rows.append({"ResponseId": "R_9", "Status": "0"})
+    write_rows(tmp_path / "data.csv", rows, columns)
+    result = import_qualtrics([tmp_path / "data.csv"], TRIALS, key=folder / "key.csv")
+    assert list(result.responses) == planted.responses[41:]
+    (finding,) = result.report.findings
     assert (finding.problem, finding.about) == (Problem.UNFINISHED, (first.trial_id,))
-    assert any("2 previews" in note and "R_1, R_2" in note for note in found.notes)
-    assert "These participants gave no ratings: R_9." in found.notes
+    assert any("2 previews" in note and "R_1, R_2" in note for note in result.notes)
+    assert "These participants gave no ratings: R_9." in result.notes
 
 
-def test_what_is_unknown_or_twice_is_named(folder: Path, tmp_path: Path) -> None:
-    """The same person twice, and a table of trials that lacks one."""
+def test_unknown_trials_and_duplicates_are_reported(folder: Path, tmp_path: Path) -> None:
+    """A participant occurs twice, and the table of trials lacks a trial."""
     planted = PlantedAnswers(TRIALS)
-    people = data(folder, tmp_path / "data.csv", planted)
-    columns = [*people[0], "PROLIFIC_PID"]
-    for row in people:
+    rows = data(folder, tmp_path / "data.csv", planted)
+    columns = [*rows[0], "PROLIFIC_PID"]
+    for row in rows:
         row["PROLIFIC_PID"] = row["ResponseId"]
-    people[4]["PROLIFIC_PID"] = "R_1"
-    write_rows(tmp_path / "data.csv", people, columns)
-    lost = planted.responses[0].trial_id
-    trials = [trial for trial in TRIALS if trial.trial_id != lost]
-    found = import_qualtrics(
+    rows[4]["PROLIFIC_PID"] = "R_1"
+    write_rows(tmp_path / "data.csv", rows, columns)
+    missing_trial = planted.responses[0].trial_id
+    trials = [trial for trial in TRIALS if trial.trial_id != missing_trial]
+    result = import_qualtrics(
         [tmp_path / "data.csv"], trials, key=folder / "key.csv", participant="PROLIFIC_PID"
     )
-    unknown = found.report.of(Problem.UNKNOWN_TRIAL)
-    assert [(f.participant, f.about) for f in unknown] == [("R_1", (lost,))]
-    (duplicate,) = found.report.of(Problem.DUPLICATE)
+    unknown = result.report.of(Problem.UNKNOWN_TRIAL)
+    assert [(f.participant, f.about) for f in unknown] == [("R_1", (missing_trial,))]
+    (duplicate,) = result.report.of(Problem.DUPLICATE)
     assert (duplicate.participant, len(duplicate.about)) == ("R_1", 19)
 
 
-def test_files_that_do_not_belong_together_are_refused(folder: Path, tmp_path: Path) -> None:
-    people = data(folder, tmp_path / "data.csv", PlantedAnswers(TRIALS), timing=False)
-    columns = list(people[0])
+def test_mismatched_files_raise_errors(folder: Path, tmp_path: Path) -> None:
+    rows = data(folder, tmp_path / "data.csv", PlantedAnswers(TRIALS), timing=False)
+    columns = list(rows[0])
     key = folder / "key.csv"
     with pytest.raises(InputError, match="lacks the columns PROLIFIC_PID"):
         import_qualtrics([tmp_path / "data.csv"], TRIALS, key=key, participant="PROLIFIC_PID")
     with pytest.raises(InputError, match="lacks the columns tag"):
         import_qualtrics([tmp_path / "data.csv"], TRIALS, key=folder / "lists.csv")
-    people[2]["L01Q001"] = button_labels(Scale.CONFIDENCE, "en")[0]
-    write_rows(tmp_path / "text.csv", people, columns)
-    found = import_qualtrics([tmp_path / "text.csv"], TRIALS, key=key)
-    (cell,) = found.unreadable
+    rows[2]["L01Q001"] = button_labels(Scale.CONFIDENCE, "en")[0]
+    write_rows(tmp_path / "text.csv", rows, columns)
+    result = import_qualtrics([tmp_path / "text.csv"], TRIALS, key=key)
+    (cell,) = result.unreadable
     assert re.search(r", L01Q001 of R_1: .*numeric values", str(cell))
     (tmp_path / "other.csv").write_text("ResponseId,Q1\nR_1,2\n")
     with pytest.raises(InputError, match="no column of the questions"):

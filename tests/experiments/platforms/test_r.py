@@ -1,4 +1,4 @@
-"""An analysis in R: what is exported, and that R prints our own numbers from it."""
+"""The analysis in R: the exported files, and the same numbers in R as in Python."""
 
 import os
 import re
@@ -32,33 +32,33 @@ def export(experiment: Experiment, folder: Path, **settings: object) -> Path:
     folder.mkdir(exist_ok=True)
     write_responses(folder / "responses.csv", experiment.responses)
     experiment.scores.write(folder / "scores.csv")
-    chosen = RSettings(folder / "responses.csv", folder / "scores.csv", **settings)  # type: ignore[arg-type]
-    return export_r(experiment.trials, folder / "out", chosen).path
+    r_settings = RSettings(folder / "responses.csv", folder / "scores.csv", **settings)  # type: ignore[arg-type]
+    return export_r(experiment.trials, folder / "out", r_settings).path
 
 
-def in_r(folder: Path, *arguments: str) -> str:
-    """What the script prints; what it warns of fails the test."""
+def run_r(folder: Path, *arguments: str) -> str:
+    """Run the script and return its output; a warning of R fails the test."""
     program = shutil.which("Rscript")
     if program is None:
         pytest.skip("R is not installed")
-    done = subprocess.run(
+    process = subprocess.run(
         [program, "analysis.R", *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
         env={**os.environ, "LC_ALL": "C.UTF-8"},
     )
-    assert done.returncode == 0, done.stderr
-    assert "Warning" not in done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stderr
+    assert "Warning" not in process.stderr
+    return process.stdout
 
 
 @pytest.fixture(scope="module")
 def experiment() -> Experiment:
-    made = simulate(MODELS, (5, 5), follow=0.75)
-    log_probs = made.scores.log_probs.copy()
+    simulated = simulate(MODELS, (5, 5), follow=0.75)
+    log_probs = simulated.scores.log_probs.copy()
     log_probs[4, 1] = -np.inf  # an impossible sentence
-    return replace(made, scores=replace(made.scores, log_probs=log_probs))
+    return replace(simulated, scores=replace(simulated.scores, log_probs=log_probs))
 
 
 @pytest.fixture(scope="module")
@@ -66,103 +66,103 @@ def folder(experiment: Experiment, tmp_path_factory: pytest.TempPathFactory) -> 
     return export(experiment, tmp_path_factory.mktemp("r"))
 
 
-def bare(made: Experiment) -> Experiment:
-    """Answers without sides, among which nobody is very sure of sentence_1."""
-    answers = tuple(replace(each, left=0, rating=max(each.rating, 2)) for each in made.responses)
-    return replace(made, responses=answers)
+def remove_sides(experiment: Experiment) -> Experiment:
+    """Return an experiment without sides and without rating 1."""
+    responses = tuple(replace(r, left=0, rating=max(r.rating, 2)) for r in experiment.responses)
+    return replace(experiment, responses=responses)
 
 
-def check_accuracies(said: str) -> None:
-    assert "accuracy: the same order of models in 5 of 5 scopes" in said
-    (differences,) = re.findall(r"accuracy: largest difference (\S+); of ceilings (\S+)", said)
+def check_accuracies(output: str) -> None:
+    assert "accuracy: the same order of models in 5 of 5 scopes" in output
+    (differences,) = re.findall(r"accuracy: largest difference (\S+); of ceilings (\S+)", output)
     assert max(map(float, differences)) < 1e-12
 
 
-def test_r_prints_our_accuracies_and_ceilings(folder: Path) -> None:
-    check_accuracies(in_r(folder, "none"))
+def test_r_computes_equal_accuracies_and_ceilings(folder: Path) -> None:
+    check_accuracies(run_r(folder, "none"))
     assert (folder / "accuracy.pdf").read_bytes().startswith(b"%PDF")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", [None, bare], ids=["as it is", "bare"])
-def test_r_prints_our_accuracies_ceilings_and_mixed_models(
+@pytest.mark.parametrize("change", [None, remove_sides], ids=["as it is", "no sides"])
+def test_r_computes_equal_mixed_models(
     experiment: Experiment, change: Callable[[Experiment], Experiment] | None, tmp_path: Path
 ) -> None:
     folder = export(change(experiment) if change else experiment, tmp_path)
-    said = in_r(folder, MODELS[0], MODELS[2])
-    assert ("have no side (column left)" in said) == (change is bare)
-    check_accuracies(said)
-    if "install.packages" in said:
+    output = run_r(folder, MODELS[0], MODELS[2])
+    assert ("have no side (column left)" in output) == (change is remove_sides)
+    check_accuracies(output)
+    if "install.packages" in output:
         pytest.skip("R has no package ordinal")
-    assert "mixed models: the same order of models" in said
+    assert "mixed models: the same order of models" in output
     rows = read_csv_rows(folder / "comparison.csv")
     assert {row["model"] for row in rows} == {MODELS[0], MODELS[2]}
     for row in rows:
-        for name, close in (("log_likelihood", 1e-6), ("estimate", 1e-3), ("standard_error", 2e-3)):
-            ours, theirs = (float(row[f"{name}_{whose}"]) for whose in ("contstim", "R"))
-            assert ours == pytest.approx(theirs, rel=close, abs=1e-3 * (name == "estimate")), name
+        for name, rel in (("log_likelihood", 1e-6), ("estimate", 1e-3), ("standard_error", 2e-3)):
+            ours, theirs = (float(row[f"{name}_{program}"]) for program in ("contstim", "R"))
+            assert ours == pytest.approx(theirs, rel=rel, abs=1e-3 * (name == "estimate")), name
 
 
 @pytest.mark.slow
 def test_r_fits_choices_as_choices(experiment: Experiment, tmp_path: Path) -> None:
-    """On the other scale R would find everybody on the side of sentence_1."""
-    answers = tuple(replace(r, rating=r.choice, scale=Scale.CHOICE) for r in experiment.responses)
-    folder = export(replace(experiment, responses=answers), tmp_path, scale=Scale.CHOICE)
-    described = {r["column"]: r["description"] for r in read_csv_rows(folder / "dictionary.csv")}
-    assert described["rating"].startswith("1: sentence_1 was chosen, 2: sentence_2")
-    said = in_r(folder, MODELS[0])
-    check_accuracies(said)
-    if "install.packages" in said:
+    """On the confidence scale, R would count every choice as a preference for sentence_1."""
+    responses = tuple(replace(r, rating=r.choice, scale=Scale.CHOICE) for r in experiment.responses)
+    folder = export(replace(experiment, responses=responses), tmp_path, scale=Scale.CHOICE)
+    descriptions = {r["column"]: r["description"] for r in read_csv_rows(folder / "dictionary.csv")}
+    assert descriptions["rating"].startswith("1: sentence_1 was chosen, 2: sentence_2")
+    output = run_r(folder, MODELS[0])
+    check_accuracies(output)
+    if "install.packages" in output:
         pytest.skip("R has no package lme4")
-    assert "mixed models (logit)" in said
+    assert "mixed models (logit)" in output
     (row,) = read_csv_rows(folder / "comparison.csv")
-    for name, close in (("log_likelihood", 1e-5), ("estimate", 3e-3), ("standard_error", 1e-2)):
-        assert float(row[f"{name}_contstim"]) == pytest.approx(float(row[f"{name}_R"]), rel=close)
+    for name, rel in (("log_likelihood", 1e-5), ("estimate", 3e-3), ("standard_error", 1e-2)):
+        assert float(row[f"{name}_contstim"]) == pytest.approx(float(row[f"{name}_R"]), rel=rel)
 
 
-def test_answers_of_one_degree_of_a_slider_are_fitted_as_choices_as_r_does(tmp_path: Path) -> None:
-    """Witness: the logistic model of choices that the same answers are."""
-    made = simulate(MODELS[:2], (4, 4), conditions=(Condition.RANDOM_NATURAL,))
-    slid = [
+def test_sliders_with_two_categories_are_fitted_as_choices(tmp_path: Path) -> None:
+    """Witness: the logistic model of the same responses on the scale choice."""
+    simulated = simulate(MODELS[:2], (4, 4), conditions=(Condition.RANDOM_NATURAL,))
+    slider_responses = [
         replace(r, rating={1: 34, 2: 41, 3: 49, 4: 51, 5: 60, 6: 66}[r.rating], scale=Scale.SLIDER)
-        for r in made.responses
+        for r in simulated.responses
     ]
-    choices = [replace(r, rating=r.choice, scale=Scale.CHOICE) for r in made.responses]
-    trials = on_scale(made.trials, Scale.SLIDER)
-    folder = export(replace(made, trials=trials, responses=tuple(slid)), tmp_path)
-    ratings = gather(on_scale(made.trials, Scale.CHOICE), choices, made.scores)
+    choices = [replace(r, rating=r.choice, scale=Scale.CHOICE) for r in simulated.responses]
+    trials = on_scale(simulated.trials, Scale.SLIDER)
+    folder = export(replace(simulated, trials=trials, responses=tuple(slider_responses)), tmp_path)
+    ratings = gather(on_scale(simulated.trials, Scale.CHOICE), choices, simulated.scores)
     for row in read_csv_rows(folder / "mixed.csv"):
         fit = fit_mixed(ratings, [row["model"]], MixedSettings(link="logit"))
         assert float(row["log_likelihood"]) == pytest.approx(fit.log_likelihood, abs=1e-6)
 
 
 @pytest.mark.slow
-def test_r_fits_sliders_and_missing_answers_too(experiment: Experiment, tmp_path: Path) -> None:
-    """Witness: `ordinal::clmm`, and accuracies by R, of answers that prefer neither sentence."""
+def test_r_fits_sliders_and_missing_responses(experiment: Experiment, tmp_path: Path) -> None:
+    """Witness: `ordinal::clmm` and accuracies in R, with responses that prefer neither sentence."""
     catch = {t.trial_id for t in experiment.trials if t.condition is Condition.CATCH}
-    moved = {1: 3, 2: 25, 3: 44, 4: 56, 5: 80, 6: 97}
-    slid = [
+    slid = {1: 3, 2: 25, 3: 44, 4: 56, 5: 80, 6: 97}
+    responses = [
         replace(
             r,
-            rating=moved[r.rating] if r.trial_id in catch or n % 9 else (50 if n % 2 else UNRATED),
+            rating=slid[r.rating] if r.trial_id in catch or n % 9 else (50 if n % 2 else UNRATED),
             scale=Scale.SLIDER,
         )
         for n, r in enumerate(experiment.responses)
     ]
     trials = on_scale(experiment.trials, Scale.SLIDER)
-    made = replace(experiment, trials=trials, responses=tuple(slid))
-    told = in_r(export(made, tmp_path / "slid", max_missing=0.2))
-    (difference,) = re.findall(r"accuracy: largest difference (\S+);", told)
+    slider_experiment = replace(experiment, trials=trials, responses=tuple(responses))
+    output = run_r(export(slider_experiment, tmp_path / "slid", max_missing=0.2))
+    (difference,) = re.findall(r"accuracy: largest difference (\S+);", output)
     assert float(difference) < 1e-9
-    if "install.packages" in told:
+    if "install.packages" in output:
         pytest.skip("R has no package ordinal")
-    (of_fits,) = re.findall(r"largest difference of log-likelihoods (\S+)", told)
-    assert float(of_fits) < 1e-3
+    (largest_difference,) = re.findall(r"largest difference of log-likelihoods (\S+)", output)
+    assert float(largest_difference) < 1e-3
 
 
-def test_our_numbers_are_those_of_the_analysis(experiment: Experiment, folder: Path) -> None:
-    trials, answers, scores = experiment.trials, experiment.responses, experiment.scores
-    analysis = run.analyze(trials, answers, scores, sampling=Sampling())
+def test_exported_numbers_equal_those_of_the_analysis(experiment: Experiment, folder: Path) -> None:
+    trials, responses, scores = experiment.trials, experiment.responses, experiment.scores
+    analysis = run.analyze(trials, responses, scores, sampling=Sampling())
     rows = {(row["scope"], row["model"]): row for row in read_csv_rows(folder / "accuracies.csv")}
     for scope in (s for s in Scope if s not in (Scope.OVERALL, Scope.MINIMAL)):
         for model in analysis.result(scope, ACCURACY).models:
@@ -173,7 +173,7 @@ def test_our_numbers_are_those_of_the_analysis(experiment: Experiment, folder: P
     assert not rows
 
 
-def test_a_row_a_rating_without_names_of_people(experiment: Experiment, folder: Path) -> None:
+def test_ratings_have_a_row_each_and_no_names(experiment: Experiment, folder: Path) -> None:
     rows = read_csv_rows(folder / "ratings.csv")
     assert len(rows) == len(experiment.responses)
     trials = {trial.trial_id: trial for trial in experiment.trials}
@@ -188,20 +188,20 @@ def test_a_row_a_rating_without_names_of_people(experiment: Experiment, folder: 
         assert float(row[f"log_ratio {MODELS[1]}"]) == ratio
     assert len(set(numbers.values())) == len(numbers)
     assert not set(numbers) & set(numbers.values())
-    described = {row["column"] for row in read_csv_rows(folder / "dictionary.csv")}
-    assert described == set(rows[0])
+    described_columns = {row["column"] for row in read_csv_rows(folder / "dictionary.csv")}
+    assert described_columns == set(rows[0])
 
 
-def test_one_group_of_one_person_and_artificial_ones_run_too(tmp_path: Path) -> None:
-    """Nobody predicts this person: there is no ceiling, and no mixed model, and R says so."""
-    lonely = simulate(("a", "b"), (1,))
-    robots = tuple(replace(response, simulated=True) for response in lonely.responses)
-    folder = export(replace(lonely, responses=robots), tmp_path)
+def test_single_simulated_participant_is_exported(tmp_path: Path) -> None:
+    """Without other participants there is no ceiling and no mixed model; R reports this."""
+    single = simulate(("a", "b"), (1,))
+    responses = tuple(replace(response, simulated=True) for response in single.responses)
+    folder = export(replace(single, responses=responses), tmp_path)
     assert {row["simulated"] for row in read_csv_rows(folder / "ratings.csv")} == {"true"}
     assert re.search("artificial|simulated", (folder / "README.md").read_text())
     assert {row["lower_ceiling"] for row in read_csv_rows(folder / "accuracies.csv")} == {""}
-    said = in_r(folder)
-    assert "no mixed model of a: Too few participants" in said
+    output = run_r(folder)
+    assert "no mixed model of a: Too few participants" in output
     assert (folder / "accuracy.pdf").exists()
 
 
@@ -213,17 +213,17 @@ def test_hostile_sentences_reach_r_as_text(tmp_path: Path) -> None:
     folder = export(experiment, tmp_path, keep_names=True)
     rows = read_csv_rows(folder / "ratings.csv")
     assert not any(cell.startswith(("=", "+", "@")) for row in rows for cell in row.values())
-    assert "same order of models in 1 of 1 scopes" in in_r(folder, "none")
-    # An export again replaces its own files, and keeps what R wrote
+    assert "same order of models in 1 of 1 scopes" in run_r(folder, "none")
+    # Another export replaces its own files only, not the output of R
     export(experiment, tmp_path)
     assert (folder / "accuracy.pdf").exists()
 
 
-def test_what_cannot_be_analysed_is_named(experiment: Experiment, tmp_path: Path) -> None:
+def test_catch_trials_alone_raise_an_error(experiment: Experiment, tmp_path: Path) -> None:
     catch = tuple(trial for trial in experiment.trials if trial.condition is Condition.CATCH)
     ids = {trial.trial_id for trial in catch}
-    answers = tuple(each for each in experiment.responses if each.trial_id in ids)
+    responses = tuple(response for response in experiment.responses if response.trial_id in ids)
     with pytest.raises(InputError, match="All trials are catch trials"):
-        export(replace(experiment, trials=catch, responses=answers), tmp_path / "a")
+        export(replace(experiment, trials=catch, responses=responses), tmp_path / "a")
     assert not (tmp_path / "a" / "out").exists()
     assert PLATFORM.reader is None

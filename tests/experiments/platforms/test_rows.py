@@ -25,8 +25,8 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "people", "rated"),
-    [  # participants, and how many of the nine trials each rated
+    ("name", "n_participants", "n_rated"),
+    [  # participants, and number of ratings of each (of nine trials)
         ("jatos-appended-components.txt", 1, 9),
         ("jatos-csv-two-headers.txt", 2, 9),
         ("jatos-empty-result-between.txt", 2, 9),
@@ -40,29 +40,29 @@ def path(tmp_path: Path) -> Path:
         ("qualtrics-unanswered-as--99.csv", 2, 8),
     ],
 )
-def test_a_file_as_its_platform_writes_it_is_read(name: str, people: int, rated: int) -> None:
+def test_file_of_a_platform_is_read(name: str, n_participants: int, n_rated: int) -> None:
     if name.startswith("qualtrics"):
-        found = import_qualtrics([CASES / name], TRIALS, key=CASES / "qualtrics-key.csv")
+        result = import_qualtrics([CASES / name], TRIALS, key=CASES / "qualtrics-key.csv")
     else:
-        read = import_psychopy if name.startswith("psychopy") else import_jspsych
-        found = read([CASES / name], TRIALS)
+        import_file = import_psychopy if name.startswith("psychopy") else import_jspsych
+        result = import_file([CASES / name], TRIALS)
     ratings = {
-        who: [r for r in found.responses if r.participant == who and r.rating > 0]
-        for who in found.report.participants
+        participant: [r for r in result.responses if r.participant == participant and r.rating > 0]
+        for participant in result.report.participants
     }
-    assert list(map(len, ratings.values())) == [rated] * people
-    assert found.unreadable == ()
-    assert {f.problem for f in found.report.errors} <= {Problem.NO_RATING, Problem.UNFINISHED}
-    assert len(found.report.of(Problem.NO_RATING)) == (0 if rated == 9 else people)
+    assert list(map(len, ratings.values())) == [n_rated] * n_participants
+    assert result.unreadable == ()
+    assert {f.problem for f in result.report.errors} <= {Problem.NO_RATING, Problem.UNFINISHED}
+    assert len(result.report.of(Problem.NO_RATING)) == (0 if n_rated == 9 else n_participants)
 
 
-def row(n: int, **cells: object) -> dict[str, object]:
-    """A trial of a jsPsych page; the left sentence is the first, and the button 1 + n % 6."""
-    about = {"trial_id": IDS[n], "left": 1, "response": n % 6, "rt": 900.5 + n}
-    return {**about, "participant": "p1", **cells}
+def make_row(n: int, **cells: object) -> dict[str, object]:
+    """Return a trial of a jsPsych page: the left sentence is the first, the button is 1 + n % 6."""
+    defaults = {"trial_id": IDS[n], "left": 1, "response": n % 6, "rt": 900.5 + n}
+    return {**defaults, "participant": "p1", **cells}
 
 
-FOUR = [row(n) for n in range(4)]
+FOUR = [make_row(n) for n in range(4)]
 LINES = "\n".join(map(json.dumps, FOUR))
 BROKEN = LINES.splitlines()
 CSV = "\n".join([",".join(FOUR[0]), *(",".join(map(str, cells.values())) for cells in FOUR)])
@@ -103,65 +103,65 @@ UNNAMED = [{k: v for k, v in cells.items() if k != "participant"} for cells in F
     ],
 )
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_data_of_pages_are_read_in_every_form(path: Path, text: str, encoding: str) -> None:
-    """Lines, lists, objects and tables, whatever the name of the file says."""
+def test_page_data_are_read_in_every_format(path: Path, text: str, encoding: str) -> None:
+    """Lines, lists, objects and tables are recognized by content, not by the file name."""
     path.write_bytes(text.encode(encoding))
-    found = import_jspsych([path], TRIALS)
-    assert [(r.trial_id, r.rating, r.rt_ms) for r in found.responses] == [
+    result = import_jspsych([path], TRIALS)
+    assert [(r.trial_id, r.rating, r.rt_ms) for r in result.responses] == [
         (IDS[n], n + 1, 900.5 + n) for n in range(4)
     ]
-    assert {r.participant for r in found.responses} == {"p1"}
-    assert found.unreadable == ()
+    assert {r.participant for r in result.responses} == {"p1"}
+    assert result.unreadable == ()
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "lost"),
+    ("text", "line", "skipped"),
     [
         (LINES[:-20], 4, 3),  # cut off, as after a crash
         (JSON[:-20], 1, 3),
         (json.dumps(FOUR, indent=2)[:-20], 23, 3),
         (LINES.replace(BROKEN[1], BROKEN[1][:30]), 2, 1),
-        (JSON.replace('"response": 1', '"response: 1'), 1, 1),  # the others share its line
+        (JSON.replace('"response": 1', '"response: 1'), 1, 1),  # all rows are on line 1
         (JSON.replace("901.5", "9" * 5000), 1, 1),
         (JSON.replace('"response": 1', '"respond": 1'), 1, 1),
         (LINES.replace(BROKEN[1], BROKEN[1][:-1] + ', "trial_id": "again"}'), 2, 1),
         (LINES.replace(BROKEN[1], "undefined"), 2, 1),
         (LINES.replace(BROKEN[0], "Results of 2026-11-29"), 1, 0),
         (json.dumps(FOUR[:3])[:-20] + json.dumps(FOUR[3:]), 1, 2),
-        (json.dumps([FOUR[0], row(1, response=9), *FOUR[2:]], indent=2), 9, 1),
-        (json.dumps([FOUR[0], row(1, response=math.inf), *FOUR[2:]]), 1, 1),
-        (json.dumps([FOUR[0], row(1, response=True), *FOUR[2:]]), 1, 1),
+        (json.dumps([FOUR[0], make_row(1, response=9), *FOUR[2:]], indent=2), 9, 1),
+        (json.dumps([FOUR[0], make_row(1, response=math.inf), *FOUR[2:]]), 1, 1),
+        (json.dumps([FOUR[0], make_row(1, response=True), *FOUR[2:]]), 1, 1),
         (CSV.replace(ROWS[1], ROWS[1] + ",x"), 3, 1),
         (CSV[:-9], 5, 3),
         (CSV.replace(ROWS[1], '"' + ROWS[1]), 3, 1),
         (EXCEL.replace("901,5", "1.901,5"), 3, 1),
     ],
 )
-def test_unreadable_rows_lose_no_others(path: Path, text: str, line: int, lost: int) -> None:
+def test_only_unreadable_rows_are_skipped(path: Path, text: str, line: int, skipped: int) -> None:
     path.write_text(text, encoding="utf-8")
-    found = import_jspsych([path], TRIALS)
-    assert [r.trial_id for r in found.responses] == [IDS[n] for n in range(4) if n != lost]
-    (unreadable,) = found.unreadable
+    result = import_jspsych([path], TRIALS)
+    assert [r.trial_id for r in result.responses] == [IDS[n] for n in range(4) if n != skipped]
+    (unreadable,) = result.unreadable
     assert str(unreadable).startswith(f"{path}, line {line}")
 
 
 @pytest.mark.parametrize("missing", ["null", '"null"', "NaN", '""'])
-def test_a_missing_answer_is_none(path: Path, missing: str) -> None:
+def test_missing_response_is_unrated(path: Path, missing: str) -> None:
     path.write_text(JSON.replace('"response": 1', f'"response": {missing}'), encoding="utf-8")
-    found = import_jspsych([path], TRIALS)
-    assert [r.rating for r in found.responses] == [1, -1, 3, 4]
+    result = import_jspsych([path], TRIALS)
+    assert [r.rating for r in result.responses] == [1, -1, 3, 4]
 
 
 @pytest.mark.parametrize(
     "runs", [json.dumps(UNNAMED) * 2, json.dumps({"a": UNNAMED, "b": UNNAMED}), 2 * f"{CSV[:-3]}\n"]
 )
-def test_runs_without_names_are_not_taken_for_one_participant(path: Path, runs: str) -> None:
+def test_several_runs_without_names_raise_an_error(path: Path, runs: str) -> None:
     path.write_text(runs.replace("participant", "code"), encoding="utf-8")
     with pytest.raises(InputError, match="contains 2 runs but no name of a participant"):
         import_jspsych([path], TRIALS)
 
 
-def test_a_cut_off_or_odd_line_of_pcibex_is_named(tmp_path: Path) -> None:
+def test_truncated_and_invalid_pcibex_lines_are_reported(tmp_path: Path) -> None:
     names = "Order number of item,PennElementType,PennElementName,Parameter,Value,EventTime"
     comments = [f"# {n}. {name}." for n, name in enumerate([*names.split(","), "trial_id"], 1)]
     comments += ["# 8. left.", "# 9. participant."]
@@ -169,7 +169,7 @@ def test_a_cut_off_or_odd_line_of_pcibex_is_named(tmp_path: Path) -> None:
     lines[1] = lines[1].replace(",100,", ",soon,")
     path = tmp_path / "results.csv"
     path.write_text("\r\n".join([*comments, *lines])[:-9], encoding="utf-8-sig")
-    found = import_pcibex([path], TRIALS)
-    assert [(r.participant, r.rating) for r in found.responses] == [("a, b", 1), ("a, b", 3)]
-    places = sorted(str(row).partition(":")[0] for row in found.unreadable)
-    assert places == [f"{path}, line 11", f"{path}, line 13"]
+    result = import_pcibex([path], TRIALS)
+    assert [(r.participant, r.rating) for r in result.responses] == [("a, b", 1), ("a, b", 3)]
+    locations = sorted(str(make_row).partition(":")[0] for make_row in result.unreadable)
+    assert locations == [f"{path}, line 11", f"{path}, line 13"]

@@ -1,4 +1,4 @@
-"""Choices and a slider on the page and in exports; the columns about participants that are kept."""
+"""Scales and questions on the page and in exports; imported columns about participants."""
 
 from pathlib import Path
 from types import ModuleType
@@ -22,7 +22,7 @@ from tests.experiments.platforms import (
     test_qualtrics,
 )
 from tests.experiments.platforms.conftest import Export, Visit
-from tests.experiments.platforms.walking import answer, reach
+from tests.experiments.platforms.walking import answer, wait_for
 
 BUTTONS = ("pcibex", "psychopy", "gorilla", "qualtrics")
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -30,7 +30,7 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 
 @pytest.mark.parametrize("name", [*BUTTONS, "csv"])
 @pytest.mark.parametrize("scale", [Scale.CHOICE, Scale.SLIDER])
-def test_exports_show_a_scale_or_refuse_it_by_name(tmp_path: Path, name: str, scale: Scale) -> None:
+def test_exports_use_the_scale_or_raise_an_error(tmp_path: Path, name: str, scale: Scale) -> None:
     platform = platform_named(name)
     assert platform is not None
     assert platform.exporter is not None
@@ -41,13 +41,13 @@ def test_exports_show_a_scale_or_refuse_it_by_name(tmp_path: Path, name: str, sc
         return
     exporter.export(trials, tmp_path / "out")
     texts = {p.name: p.read_text() for p in (tmp_path / "out").iterdir() if p.suffix != ".csv"}
-    told = "".join(texts.values())
-    assert "confident" not in told
-    assert ("0 (left) to 100" if scale is Scale.SLIDER else "left") in told
+    text = "".join(texts.values())
+    assert "confident" not in text
+    assert ("0 (left) to 100" if scale is Scale.SLIDER else "left") in text
     assert set(BUTTONS) < PLATFORMS.keys()
 
 
-TOLD = "() => Object.values(localStorage).map(JSON.parse).every((r) => r.heard === r.told)"
+ACKNOWLEDGED = "() => Object.values(localStorage).map(JSON.parse).every((r) => r.heard === r.told)"
 QUESTIONS = """name,when,kind,question,options,options_en,optional
 age,before,number,How old are you?,18|99,,
 task,check,choice,What is to be chosen?,long|*likely,the longer|*the likelier,
@@ -56,62 +56,62 @@ remarks,after,text,Anything else?,,,yes
 """
 
 
-def answered(served: Served) -> dict[str, str]:
-    return {each.question: each.answer for each in collected_questions(served.database)}
+def read_answers(served: Served) -> dict[str, str]:
+    return {answer.question: answer.answer for answer in collected_questions(served.database)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wrong", [1, 2])
-def test_questions_are_asked_and_who_fails_the_check_goes(
-    export: Export, serve: Serve, visit: Visit, tmp_path: Path, wrong: int
+@pytest.mark.parametrize("wrong_answers", [1, 2])
+def test_questions_and_comprehension_check(
+    export: Export, serve: Serve, visit: Visit, tmp_path: Path, wrong_answers: int
 ) -> None:
-    """Instructions come again after a wrong answer; after the second one nobody takes part."""
+    """A wrong answer repeats the instructions; after two wrong answers, participation ends."""
     (tmp_path / "asked.csv").write_text(QUESTIONS)
     folder = export(questions=tmp_path / "asked.csv", return_link="https://example.org/back")
     served = serve(folder)
     page = visit(served.address, **PHONE)
-    reach(page, "consent")
+    wait_for(page, "consent")
     page.click("button.next >> nth=0")
-    reach(page, "before")
-    go_on = page.locator("button.next")
-    assert go_on.is_disabled()
+    wait_for(page, "before")
+    next_button = page.locator("button.next")
+    assert next_button.is_disabled()
     page.fill("input[name=age]", "17")
-    assert go_on.is_disabled()
+    assert next_button.is_disabled()
     page.fill("input[name=age]", "31")
-    go_on.click()
+    next_button.click()
     for n in range(2):
-        reach(page, "instructions")
+        wait_for(page, "instructions")
         page.locator("button.next").last.click()
-        reach(page, "check")
-        page.click("text=the longer" if n < wrong else "text=the likelier")
+        wait_for(page, "check")
+        page.click("text=the longer" if n < wrong_answers else "text=the likelier")
         page.click("button.next")
-        if n == 0:  # loaded again, the page gives no further attempt
-            reach(page, "instructions")
+        if n == 0:  # a reload gives no additional attempt
+            wait_for(page, "instructions")
             page.reload()
-            reach(page, "resume")
-            page.locator("button.next").first.click()  # nor asks again what was answered
-    if wrong == 2:
+            wait_for(page, "resume")
+            page.locator("button.next").first.click()  # and repeats no questions
+    if wrong_answers == 2:
         for _ in range(2):
-            reach(page, "refused")
+            wait_for(page, "refused")
             assert served.rows("responses") == []
             assert page.locator("button.leave").count() == 1
-            page.wait_for_function(TOLD)
+            page.wait_for_function(ACKNOWLEDGED)
             assert [row["state"] for row in served.rows("participants")] == ["failed"]
-            assert answered(served) == {"age": "31"}
+            assert read_answers(served) == {"age": "31"}
             page.reload()
-        reach(page, "refused")
+        wait_for(page, "refused")
         return
     for _ in range(3):
         answer(page, 2)
-    reach(page, "after")
+    wait_for(page, "after")
     page.click("text=eine andere")
     page.fill("input[name=remarks]", "=1")
     page.click("button.next")
-    reach(page, "saved")
-    assert answered(served) == {"age": "31", "first": "other", "remarks": "=1"}
+    wait_for(page, "saved")
+    assert read_answers(served) == {"age": "31", "first": "other", "remarks": "=1"}
 
 
-COLUMNS = {  # that name the participant
+PARTICIPANT_COLUMNS = {
     test_pcibex: "participant",
     test_psychopy: "participant",
     test_gorilla: "Participant Private ID",
@@ -120,15 +120,15 @@ COLUMNS = {  # that name the participant
 }
 
 
-@pytest.mark.parametrize("module", COLUMNS, ids=lambda module: module.PLATFORM.name)
-def test_columns_about_people_are_kept_on_request(module: ModuleType, tmp_path: Path) -> None:
-    contract, column = module.TestContract(), COLUMNS[module]
+@pytest.mark.parametrize("module", PARTICIPANT_COLUMNS, ids=lambda module: module.PLATFORM.name)
+def test_columns_about_participants_are_kept_on_request(module: ModuleType, tmp_path: Path) -> None:
+    contract, column = module.TestContract(), PARTICIPANT_COLUMNS[module]
     files, _ = contract.collect(tmp_path)
     imported = contract.read_export(files, CONTRACT_TRIALS, tmp_path / "out")
-    people = dict.fromkeys(response.participant for response in imported.responses)
-    assert len(people) > 1
+    participants = dict.fromkeys(response.participant for response in imported.responses)
+    assert len(participants) > 1
     assert kept_columns(imported, [column]) == [
-        QuestionAnswer(name, column, name) for name in people
+        QuestionAnswer(name, column, name) for name in participants
     ]
     with pytest.raises(InputError, match=r"got shoe size\. The columns are"):
         kept_columns(imported, [column, "shoe size"])

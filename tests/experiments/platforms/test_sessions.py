@@ -1,7 +1,7 @@
-"""Whole sessions at the real server in Chromium: each scale, by keyboard, mouse and touch.
+"""Sessions with the real server in Chromium: each scale, by keyboard, mouse and touch.
 
-The witness of every column is what was pressed, and when, by the browser's own keys, mouse and
-touch; sentences and sides are those that stood on the screen.
+The witness of every column is the input sent by Playwright; sentences and sides are read from the
+screen.
 """
 
 from collections.abc import Callable
@@ -17,8 +17,8 @@ from contstim.items.stimuli import on_scale
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.watched import QUESTIONS
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Export, Visit
-from tests.experiments.platforms.test_scales import PHONE, TOLD
-from tests.experiments.platforms.walking import SAVED, picture, reach, shown
+from tests.experiments.platforms.test_scales import ACKNOWLEDGED, PHONE
+from tests.experiments.platforms.walking import SAVED, read_sentences, screenshot, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -26,13 +26,13 @@ IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605
 
 
 class Hand:
-    """A person at a page who uses keys, a mouse or a touch screen alone."""
+    """A participant who uses only keys, only a mouse or only a touch screen."""
 
     def __init__(self, page: Any, by: str) -> None:
         self.page, self.by = page, by
 
     def press(self, target: Any) -> None:
-        """Press something, which keys reach by Tab alone."""
+        """Press an element; keyboard users reach it by Tab."""
         target.wait_for()
         if self.by == "mouse":
             target.click()
@@ -50,74 +50,74 @@ class Hand:
             self.press(field)
         self.page.keyboard.type(text)
 
-    def go_on(self, at: int = -1) -> None:
-        """Press a button of a page of text, and wait until another page is there."""
-        before = self.page.locator("#jspsych-content > *").first.element_handle()
+    def go_on(self, button_index: int = -1) -> None:
+        """Press a button of a text page and wait for the next page."""
+        content = self.page.locator("#jspsych-content > *").first.element_handle()
         self.page.wait_for_function(
             "() => !document.querySelector('#jspsych-content .next').disabled"
         )
-        self.press(self.page.locator("button.next").nth(at))
-        self.page.wait_for_function("element => !element.isConnected", arg=before)
+        self.press(self.page.locator("button.next").nth(button_index))
+        self.page.wait_for_function("element => !element.isConnected", arg=content)
 
     def answer(self, scale: Scale, number: int) -> tuple[tuple[str, str], int]:
-        """Answer a pair; the sentences from left to right, and the answer from the left."""
+        """Rate a pair; return the sentences and the rating, both from left to right."""
         page, last = self.page, scale.answers[-1]
-        reach(page, "trials")
+        wait_for(page, "trials")
         buttons = page.locator("#jspsych-content button")
         page.wait_for_function("() => !document.querySelector('#jspsych-content button').disabled")
-        pair = shown(page)
-        before = page.locator("#jspsych-html-button-response-stimulus").element_handle()
-        given = (scale.answers[0], last, last - 1)[number]
+        sentences = read_sentences(page)
+        stimulus = page.locator("#jspsych-html-button-response-stimulus").element_handle()
+        response = (scale.answers[0], last, last - 1)[number]
         if scale.buttons and self.by == "key":
-            page.keyboard.press(str(given))
+            page.keyboard.press(str(response))
         elif scale.buttons:
-            self.press(buttons.nth(given - 1))
+            self.press(buttons.nth(response - 1))
         else:
-            given = self._slide(number)
-        page.wait_for_function("element => !element.isConnected", arg=before)
-        return pair, given
+            response = self._slide(number)
+        page.wait_for_function("element => !element.isConnected", arg=stimulus)
+        return sentences, response
 
     def _slide(self, number: int) -> int:
-        """Move the slider to an end or beside it, and go on; where it stood, from 0 on the left."""
+        """Move the slider to an end or next to it, continue, and return its position."""
         page, track = self.page, self.page.locator(".track input")
-        for key in ("Enter", "Shift"):  # no answer yet
+        for key in ("Enter", "Shift"):  # do not answer
             page.keyboard.press(key)
         assert not page.locator("button.next").is_visible()
         if self.by == "key":
             for key in (("Home",), ("End",), ("End", "ArrowLeft"))[number]:
                 page.keyboard.press(key)
-        else:  # at last in the middle, where nothing moves
+        else:  # the third click is on the handle, which does not move it
             box = track.bounding_box()
             x = box["x"] + (1, box["width"] - 1, box["width"] / 2)[number]
             move = page.touchscreen.tap if self.by == "touch" else page.mouse.click
             move(x, box["y"] + box["height"] / 2)
-        stood = int(track.input_value())
+        position = int(track.input_value())
         if self.by == "key":
             page.keyboard.press("Enter")
         else:
             self.press(page.locator("button.next"))
-        return stood
+        return position
 
     def _tab_to(self, target: Any) -> None:
         for _ in range(30):
             if target.evaluate("element => element === document.activeElement"):
                 return
             self.page.keyboard.press("Tab")
-        raise AssertionError("Tab does not lead there")
+        raise AssertionError("Tab does not reach the element")
 
     def begin(self, *, wrong: int = 0) -> None:
-        """Agree, tell of oneself, read, and answer the check, wrongly so many times first."""
-        reach(self.page, "consent")
+        """Give consent, answer questions, and give `wrong` wrong answers to the check first."""
+        wait_for(self.page, "consent")
         self.go_on(0)
-        reach(self.page, "before")
+        wait_for(self.page, "before")
         self.write("age", "31")
         self.press(self.page.locator("input[name=language]").first)
         self.go_on()
         for attempt in range(2):
-            reach(self.page, "instructions")
+            wait_for(self.page, "instructions")
             self.go_on()
-            reach(self.page, "check")
-            if self.by == "key":  # arrows move between choices, of which Tab reaches one
+            wait_for(self.page, "check")
+            if self.by == "key":  # Tab reaches one choice; arrows move to others
                 self.press(self.page.locator("input[name=task]").first)
                 if attempt >= wrong:
                     self.page.keyboard.press("ArrowDown")
@@ -136,18 +136,18 @@ def study(export: Export, tmp_path: Path) -> Callable[[Scale], Path]:
     (tmp_path / "asked.csv").write_text(QUESTIONS)
 
     def write(scale: Scale) -> Path:
-        own = {"questions": tmp_path / "asked.csv", "break_every": 2, "deadline": 60.0}
-        return export([*on_scale(TRIALS, scale)], return_link="https://example.org/", **own)
+        settings = {"questions": tmp_path / "asked.csv", "break_every": 2, "deadline": 60.0}
+        return export([*on_scale(TRIALS, scale)], return_link="https://example.org/", **settings)
 
     return write
 
 
 @pytest.mark.parametrize("by", ["key", "mouse", "touch"])
 @pytest.mark.parametrize("scale", Scale)
-def test_a_session_from_consent_to_the_code_is_kept_as_it_went(
+def test_session_is_stored_with_its_events(
     scale: Scale, by: str, study: Callable[[Scale], Path], serve: Serve, visit: Visit
 ) -> None:
-    """With a reload, further tabs, a break, and no network and losses of the focus at the end."""
+    """It has a reload, additional tabs, a break, and at the end losses of network and focus."""
     served = serve(study(scale))
     address = f"{served.address}?sona_id=17"
     device = {"user_agent": IPHONE, **PHONE} if by == "touch" else {}
@@ -157,38 +157,38 @@ def test_a_session_from_consent_to_the_code_is_kept_as_it_went(
     answers = [hand.answer(scale, 0)]
     page.wait_for_function(SAVED, arg=1)
     page.reload()
-    reach(page, "resume")
+    wait_for(page, "resume")
     hand.go_on(0)
-    reach(page, "trials")
-    further = [page.context.new_page() for _ in range(2)]
-    for tab in further:  # each beside those before it
+    wait_for(page, "trials")
+    other_tabs = [page.context.new_page() for _ in range(2)]
+    for tab in other_tabs:  # one more tab is open each time
         tab.goto(address)
-        reach(tab, "resume")
+        wait_for(tab, "resume")
         Hand(tab, by).go_on(0)
-        reach(tab, "trials")
-    for tab in further:
+        wait_for(tab, "trials")
+    for tab in other_tabs:
         tab.close()
     page.bring_to_front()
     answers.append(hand.answer(scale, 1))
-    reach(page, "break")
+    wait_for(page, "break")
     hand.go_on()
     page.wait_for_function(SAVED, arg=2)
     page.context.set_offline(True)
-    reach(page, "trials")
+    wait_for(page, "trials")
     for event, milliseconds in (("blur", 300), ("focus", 0), ("blur", 100), ("focus", 0)):
         page.evaluate(f"dispatchEvent(new Event('{event}'))")
         page.wait_for_timeout(milliseconds)
     answers.append(hand.answer(scale, 2))
-    reach(page, "after")
+    wait_for(page, "after")
     hand.write("remarks", "=1, as usual")
     hand.press(page.locator("button.next"))
-    reach(page, "waiting")
+    wait_for(page, "waiting")
     page.wait_for_selector(".detail .copy")
-    picture(page, f"session-{scale}-{by}-offline")
+    screenshot(page, f"session-{scale}-{by}-offline")
     assert page.locator(".code").count() == 0
     assert [person["answered"] for person in served.rows("participants")] == ["2"]
     page.context.set_offline(False)
-    reach(page, "saved")
+    wait_for(page, "saved")
 
     (person,) = served.rows("participants")
     size = page.viewport_size
@@ -202,20 +202,20 @@ def test_a_session_from_consent_to_the_code_is_kept_as_it_went(
     assert person["viewport"] == f"{size['width']}x{size['height']}"
     assert person["sona_id_hash"] != ""
     assert b"iPhone" not in served.database.read_bytes()
-    told = [(each.question, each.answer) for each in collected_questions(served.database)]
-    assert told == [("age", "31"), ("language", "English"), ("remarks", "=1, as usual")]
+    questions = [(a.question, a.answer) for a in collected_questions(served.database)]
+    assert questions == [("age", "31"), ("language", "English"), ("remarks", "=1, as usual")]
     imported = import_collected([served.database], on_scale(TRIALS, scale))
-    assert {found.problem for found in imported.report.findings} <= {
+    assert {finding.problem for finding in imported.report.findings} <= {
         Problem.TOO_FAST,
         Problem.ONE_RATING,
     }
     by_id = {trial.trial_id: trial for trial in TRIALS}
-    for position, (row, (pair, given)) in enumerate(
+    for position, (row, (sentences, response)) in enumerate(
         zip(imported.responses, answers, strict=True), start=1
     ):
         first, second = (text.rstrip(".") for text in by_id[row.trial_id].displayed_texts)
-        assert pair == ((first, second) if row.left == 1 else (second, first))
-        assert row.rating == (given if row.left == 1 else scale.mirrored(given))
+        assert sentences == ((first, second) if row.left == 1 else (second, first))
+        assert row.rating == (response if row.left == 1 else scale.mirrored(response))
         assert (row.position, row.input, row.scale) == (position, by, scale)
         assert row.rt_ms > 250
     assert [row.blurs for row in imported.responses][::2] == [0, 2]
@@ -224,12 +224,12 @@ def test_a_session_from_consent_to_the_code_is_kept_as_it_went(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_who_leaves_or_fails_the_check_makes_room_and_what_they_told_stays(
+def test_dropouts_free_their_group_but_keep_their_answers(
     study: Callable[[Scale], Path], serve: Serve, visit: Visit
 ) -> None:
-    """Two leave, one after an answer, one before any; the third fails the check, the fourth stays.
+    """Two leave, after one response or none; the third fails the check; the fourth stays.
 
-    Groups follow from the rule alone: the first group with fewest people who are there.
+    By the rule alone, each one joins the first group with the fewest active participants.
     """
     served = serve(study(Scale.CHOICE))
     address = served.address
@@ -237,7 +237,7 @@ def test_who_leaves_or_fails_the_check_makes_room_and_what_they_told_stays(
     for n in range(2):
         hands.append(Hand(visit(address), "mouse"))
         hands[n].begin()
-        hands[n].page.wait_for_function(TOLD)
+        hands[n].page.wait_for_function(ACKNOWLEDGED)
     hands[0].answer(Scale.CHOICE, 0)
     hands[0].page.wait_for_function(SAVED, arg=1)
     for hand in hands:
@@ -245,17 +245,17 @@ def test_who_leaves_or_fails_the_check_makes_room_and_what_they_told_stays(
     served.now[0] += 31 * 60
     failing = Hand(visit(address), "mouse")
     failing.begin(wrong=2)
-    reach(failing.page, "refused")
-    failing.page.wait_for_function(TOLD)
+    wait_for(failing.page, "refused")
+    failing.page.wait_for_function(ACKNOWLEDGED)
     staying = Hand(visit(address), "mouse")
     staying.begin()
     rows = served.rows("participants")
     assert [row["group"] for row in rows] == ["1", "2", "1", "1"]
     assert [row["state"] for row in rows] == ["left", "left", "failed", "active"]
     assert [row["answered"] for row in rows] == ["1", "0", "0", "0"]
-    told = [(each.participant, each.question) for each in collected_questions(served.database)]
+    questions = [(a.participant, a.question) for a in collected_questions(served.database)]
     names = [row["participant"] for row in rows]
-    assert told == [(name, question) for name in names for question in ("age", "language")]
+    assert questions == [(name, question) for name in names for question in ("age", "language")]
     failing.page.reload()
-    reach(failing.page, "refused")
+    wait_for(failing.page, "refused")
     assert [row["state"] for row in served.rows("participants")][2] == "failed"

@@ -1,4 +1,4 @@
-"""Texts in every language, and that stay texts: HTML, Markdown, spreadsheets, PsychoPy."""
+"""Texts in every language, and sentences that remain texts in HTML, Markdown, CSV and PsychoPy."""
 
 import csv
 import html
@@ -32,7 +32,7 @@ TEXTS = st.one_of(
 )
 
 
-def shown(text: str) -> str:
+def parse_displayed_text(text: str) -> str:
     try:
         return Sentence.parse(text).displayed_text
     except SentenceError:
@@ -43,9 +43,8 @@ def shown(text: str) -> str:
 @given(TEXTS)
 @example(HOSTILE[2])
 @settings(max_examples=examples(80))
-def test_html_reads_as_the_text_and_opens_no_tag(text: str) -> None:
-    """Python's HTML parser reads it back."""
-    text = shown(text)
+def test_html_parser_reads_back_the_text(text: str) -> None:
+    text = parse_displayed_text(text)
     assert read_html(as_html(text)) == (text, [])
     assert html.unescape(as_html(text)) == text
     assert not set(as_html(text)) & set("<>=+@[]{}$*_`~|\\")
@@ -56,37 +55,37 @@ ITEMS = ("1. In a list", "- a list", "12) is twelve", "<http://x.example/>")
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, *ITEMS])
-def test_markdown_reads_as_the_text_too(text: str) -> None:
-    """markdown-it, a CommonMark parser: one paragraph without anything in it."""
-    rendered = MarkdownIt("commonmark").render(as_html(shown(text)))
-    assert read_html(rendered) == (shown(text) + "\n", ["p"])
+def test_commonmark_parser_reads_back_the_text(text: str) -> None:
+    """Witness: markdown-it, which renders one paragraph without other elements."""
+    rendered = MarkdownIt("commonmark").render(as_html(parse_displayed_text(text)))
+    assert read_html(rendered) == (parse_displayed_text(text) + "\n", ["p"])
 
 
 @given(TEXTS)
 @settings(max_examples=examples(80))
-def test_an_escaped_cell_begins_no_formula_and_reads_as_the_sentence(text: str) -> None:
-    assert escape_formula(shown(text), NO_BREAK_SPACE)[0] not in "=+-@\t\r"
+def test_escaped_cell_is_no_formula_and_reads_as_sentence(text: str) -> None:
+    assert escape_formula(parse_displayed_text(text), NO_BREAK_SPACE)[0] not in "=+-@\t\r"
     assert Sentence.parse(escape_formula(text, NO_BREAK_SPACE)) == Sentence.parse(text)
 
 
-def psychopy_reads(path: Path) -> list[object]:
-    """What PsychoPy's documented and coded rules make of one column of a conditions file.
+def read_as_psychopy(path: Path) -> list[object]:
+    """Return one column of a conditions file as PsychoPy's documentation and code read it.
 
-    pandas reads; a text that is a number (comma or point) becomes one; text in square brackets is
-    evaluated; a backslash and an n is a new line; missing is None.
+    pandas reads the file; a number (comma or point) becomes a number, a text in square brackets is
+    evaluated, a backslash with n is a line break, and a missing cell is None.
     """
-    read: list[object] = []
+    values: list[object] = []
     for cell in pd.read_csv(path, encoding="utf-8-sig")["sentence"]:
         if not isinstance(cell, str):
-            read.append(cell)
+            values.append(cell)
             continue
         try:
-            read.append(float(cell.replace(",", ".")))
+            values.append(float(cell.replace(",", ".")))
         except ValueError:
             text = cell.replace("\\n", "\n")
             bracketed = text.startswith("[") and text.endswith("]")
-            read.append(("evaluated", text) if bracketed else text)
-    return read
+            values.append(("evaluated", text) if bracketed else text)
+    return values
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=4))
@@ -94,25 +93,25 @@ def psychopy_reads(path: Path) -> list[object]:
 @example(["1,5", "nan", "Infinity", "[1]"])
 @example(["fALSE"])
 @settings(max_examples=examples(30))
-def test_psychopy_shows_what_is_not_refused(
+def test_psychopy_displays_accepted_sentences(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str]
 ) -> None:
-    kept = []
-    for text in map(shown, texts):
+    accepted = []
+    for text in map(parse_displayed_text, texts):
         assume("\0" not in text)
         if not escape_problem(text):
-            kept.append((text, psychopy_cell(text)))
-    assume(kept)
+            accepted.append((text, psychopy_cell(text)))
+    assume(accepted)
     path = tmp_path_factory.mktemp("cells") / "conditions.csv"
-    pd.DataFrame({"n": range(len(kept)), "sentence": [cell for _, cell in kept]}).to_csv(
+    pd.DataFrame({"n": range(len(accepted)), "sentence": [cell for _, cell in accepted]}).to_csv(
         path, index=False, encoding="utf-8", quoting=1
     )
-    read = psychopy_reads(path)
-    assert [str(cell).removeprefix(NO_BREAK_SPACE) for cell in read] == [t for t, _ in kept]
+    values = read_as_psychopy(path)
+    assert [str(cell).removeprefix(NO_BREAK_SPACE) for cell in values] == [t for t, _ in accepted]
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "reason"),
     [
         ("[1, 2]", "square brackets"),
         ("a [b] c", "square brackets"),
@@ -126,22 +125,22 @@ def test_psychopy_shows_what_is_not_refused(
         ("a\\nb", "line break"),
     ],
 )
-def test_what_psychopy_or_psychojs_evaluate_is_refused_by_name(text: str, why: str) -> None:
-    assert why in escape_problem(text)
+def test_escape_problem_names_the_reason(text: str, reason: str) -> None:
+    assert reason in escape_problem(text)
 
 
 @pytest.mark.parametrize(("name", "content"), [("practice.csv", "a,b\n1,2\n"), ("labels.csv", "")])
-def test_texts_are_read_before_any_is_written(tmp_path: Path, name: str, content: str) -> None:
+def test_invalid_texts_leave_the_folder_unchanged(tmp_path: Path, name: str, content: str) -> None:
     folder, practice = tmp_path / "page", tmp_path / "practice.csv"
     folder.mkdir()
-    bad = practice if name == "practice.csv" else folder / name
-    bad.write_text(content)
-    there = sorted(folder.iterdir())
+    invalid_file = practice if name == "practice.csv" else folder / name
+    invalid_file.write_text(content)
+    files_before = sorted(folder.iterdir())
     with pytest.raises(InputError, match=name):
         keep_texts(
             folder, PageSettings(practice=practice if practice.exists() else None), into=folder
         )
-    assert sorted(folder.iterdir()) == there
+    assert sorted(folder.iterdir()) == files_before
 
 
 MARKS = ("break", "deadline", "practice", "check", "lists", "title")
@@ -150,21 +149,21 @@ MARKS = ("break", "deadline", "practice", "check", "lists", "title")
 @pytest.mark.parametrize("language", LANGUAGES[1:])
 @pytest.mark.parametrize("scale", Scale)
 def test_each_language_has_the_texts_of_english(language: str, scale: Scale) -> None:
-    """Witness: the English texts. Names of labels, numbers to fill in, answers of examples."""
-    ours, theirs = (labels(each, scale, *MARKS) for each in ("en", language))
-    assert list(ours) == list(theirs)
+    """Witness: names of labels, numbers to fill in, and ratings of the examples in English."""
+    english_labels, translated_labels = (labels(code, scale, *MARKS) for code in ("en", language))
+    assert list(english_labels) == list(translated_labels)
     for name in FILES:
-        english, text = (text_of(name, each, (scale, *MARKS)) for each in ("en", language))
+        english, text = (text_of(name, code, (scale, *MARKS)) for code in ("en", language))
         assert text != english
         assert set(re.findall(r"{\w+}", english)) == set(re.findall(r"{\w+}", text))
         assert english.count("\n#") == text.count("\n#")
         if name.endswith("csv"):
-            rows, other = (list(csv.DictReader(each.splitlines())) for each in (english, text))
-            assert [row.get("rating") for row in rows] == [row.get("rating") for row in other]
+            rows, foreign = (list(csv.DictReader(table.splitlines())) for table in (english, text))
+            assert [row.get("rating") for row in rows] == [row.get("rating") for row in foreign]
 
 
-def test_pages_and_lists_speak_the_language(tmp_path: Path) -> None:
-    """Witness: the German question. A variety of a language has the texts of the language."""
+def test_pages_and_lists_are_translated(tmp_path: Path) -> None:
+    """Witness: the German question. A regional variety uses the texts of its language."""
     export_jspsych(CONTRACT_TRIALS, tmp_path / "page", PageSettings(language="de-AT"))
     export_pcibex(CONTRACT_TRIALS, tmp_path / "lists", language="de-AT")
     assert "gesprochen oder geschrieben?" in (tmp_path / "page" / "labels.csv").read_text("utf-8")
@@ -177,7 +176,7 @@ def test_pages_and_lists_speak_the_language(tmp_path: Path) -> None:
     assert "Begin" not in script.replace("Beginnen", "")
 
 
-def test_a_language_without_texts_needs_those_of_the_researcher(tmp_path: Path) -> None:
+def test_other_languages_need_own_texts(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"one of en, de, fr.* for consent.md, got 'pt-BR'"):
         export_jspsych(CONTRACT_TRIALS, tmp_path, PageSettings(language="pt-BR"))
     assert not list(tmp_path.iterdir())

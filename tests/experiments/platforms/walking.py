@@ -1,4 +1,4 @@
-"""How a person goes through the page, by mouse and keyboard."""
+"""Steps of a participant through the page, by mouse and keyboard."""
 
 import os
 from pathlib import Path
@@ -7,16 +7,16 @@ from typing import Any
 SAVED = "n => JSON.parse(Object.values(localStorage)[0]).saved.length === n"
 
 
-def state(page: Any) -> str:
+def read_state(page: Any) -> str:
     return str(page.evaluate("document.body.dataset.state"))
 
 
-def reach(page: Any, *states: str) -> None:
+def wait_for(page: Any, *states: str) -> None:
     page.wait_for_selector(",".join(f'body[data-state="{name}"]' for name in states))
 
 
-def picture(page: Any, name: str) -> None:
-    """Keep a screenshot in the folder CONTSTIM_ARTIFACTS, if that is set."""
+def screenshot(page: Any, name: str) -> None:
+    """Save a screenshot in the folder CONTSTIM_ARTIFACTS, if it is set."""
     folder = os.environ.get("CONTSTIM_ARTIFACTS")
     if folder:
         width = page.viewport_size["width"]
@@ -24,39 +24,39 @@ def picture(page: Any, name: str) -> None:
 
 
 def begin(page: Any, *, pictures: bool = False) -> None:
-    """Agree, and read the instructions to the end."""
-    reach(page, "consent")
+    """Give consent and read all instructions."""
+    wait_for(page, "consent")
     if pictures:
-        picture(page, "1-consent")
+        screenshot(page, "1-consent")
     page.click("button.next >> nth=0")
-    reach(page, "instructions")
+    wait_for(page, "instructions")
     number = 0
-    while state(page) == "instructions":
+    while read_state(page) == "instructions":
         number += 1
         if pictures:
-            picture(page, f"2-instructions-{number}")
-        heading = page.inner_text("#jspsych-content")
+            screenshot(page, f"2-instructions-{number}")
+        text = page.inner_text("#jspsych-content")
         page.locator("button.next").last.click()
         page.wait_for_function(
-            "before => document.querySelector('#jspsych-content').innerText !== before", arg=heading
+            "before => document.querySelector('#jspsych-content').innerText !== before", arg=text
         )
 
 
-def shown(page: Any) -> tuple[str, str]:
-    """The sentences on the page, from left to right."""
+def read_sentences(page: Any) -> tuple[str, str]:
+    """Return the sentences on the page, from left to right."""
     first, second = page.locator(".sentence").all_inner_texts()
     return first, second
 
 
 def answer(page: Any, button: int, *, key: bool = False) -> tuple[str, str]:
-    """Press a button, 1 to 6 from the left; the sentences that were shown."""
-    reach(page, "trials", "practice")
+    """Press a button, 1 to 6 from the left; return the sentences of the trial."""
+    wait_for(page, "trials", "practice")
     page.wait_for_selector(f"button.confidence:enabled >> nth={button - 1}")
-    pair = shown(page)
-    before = page.locator("#jspsych-html-button-response-stimulus").element_handle()
+    sentences = read_sentences(page)
+    stimulus = page.locator("#jspsych-html-button-response-stimulus").element_handle()
     if key:
         page.keyboard.press(str(button))
     else:
         page.locator("button.confidence").nth(button - 1).click()
-    page.wait_for_function("element => !element.isConnected", arg=before)
-    return pair
+    page.wait_for_function("element => !element.isConnected", arg=stimulus)
+    return sentences

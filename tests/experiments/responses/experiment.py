@@ -1,4 +1,4 @@
-"""A small experiment that the tests of this room simulate: two groups, every condition."""
+"""A small simulated experiment: two groups, all conditions."""
 
 import random
 
@@ -21,20 +21,23 @@ _WORDS = "alpha beta gamma delta epsilon zeta eta theta".split()
 
 
 def make_trials(groups: int = 2, catch: int = 12) -> list[Trial]:
-    """Per group: two trials of each condition of 2023 but catch, with sentences of their own."""
+    """Return for each group two trials of each condition of 2023 and `catch` catch trials.
+
+    No sentence occurs in two trials.
+    """
     trials = []
     for group in range(1, groups + 1):
         conditions = [c for c in _KINDS if c is not Condition.CATCH for _ in range(2)]
         for n, condition in enumerate([*conditions, *[Condition.CATCH] * catch]):
             words = [f"{word}{group}x{n}" for word in _WORDS]
             first = " ".join(words).capitalize() + "."
-            other = [*words[1:], words[0].capitalize()]
+            second = [*words[1:], words[0].capitalize()]
             if condition is not Condition.CATCH:
-                other = ["Other", *other]
+                second = ["Other", *second]
             targeted = condition not in (Condition.CATCH, Condition.RANDOM_NATURAL)
             trials.append(
                 new_trial(
-                    *(f"trial-{group}-{n}", group, first, " ".join(other), condition),
+                    *(f"trial-{group}-{n}", group, first, " ".join(second), condition),
                     *(("gpt2", "rnn") if targeted else ("", ""), _KINDS[condition]),
                 )
             )
@@ -44,16 +47,16 @@ def make_trials(groups: int = 2, catch: int = 12) -> list[Trial]:
 def make_responses(
     trials: list[Trial], participants: dict[str, int], seed: int = 1
 ) -> list[Response]:
-    """Everyone rates every trial of their group in an order of their own, catch trials rightly."""
-    chance = random.Random(seed)
+    """Return random ratings in random order; ratings of catch trials are right."""
+    rng = random.Random(seed)
     responses = []
     for participant, group in participants.items():
-        own = [trial for trial in trials if trial.group == group]
-        chance.shuffle(own)
-        for position, trial in enumerate(own, start=1):
-            top = 3 if trial.condition is Condition.CATCH else 6
-            rating, left = chance.randint(1, top), chance.randint(1, 2)
-            rt_ms = float(chance.randint(900, 9_000))
+        shuffled_trials = [trial for trial in trials if trial.group == group]
+        rng.shuffle(shuffled_trials)
+        for position, trial in enumerate(shuffled_trials, start=1):
+            highest_rating = 3 if trial.condition is Condition.CATCH else 6
+            rating, left = rng.randint(1, highest_rating), rng.randint(1, 2)
+            rt_ms = float(rng.randint(900, 9_000))
             responses.append(
                 Response(participant, group, trial.trial_id, rating, left, position, rt_ms)
             )
@@ -61,9 +64,10 @@ def make_responses(
 
 
 def scores_of(trials: list[Trial]) -> ScoreTable:
-    """gpt2 (model_1) rejects sentence_1, rnn (model_2) sentence_2, or both the other way round.
+    """Return scores that order the sentences of each trial oppositely in gpt2 and rnn.
 
-    In natural-synthetic trials with synthetic_2, model_1 accepts the synthetic sentence.
+    gpt2 (model_1) rejects sentence_1 and rnn (model_2) sentence_2, or, if sentence 2 is of kind
+    synthetic_1, vice versa. With synthetic_2, model_1 accepts the synthetic sentence.
     """
     log_probs: dict[Sentence, tuple[float, float]] = {}
     for n, trial in enumerate(trials):

@@ -1,4 +1,4 @@
-"""Questions beside the trials: the table that asks, and what is told of the answers."""
+"""Questions before and after the trials: the table of questions and summaries of answers."""
 
 import csv
 import re
@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "questions.csv"
 
 
-def test_answers_come_back_whatever_people_write(tmp_path: Path) -> None:
+def test_answers_are_read_as_written(tmp_path: Path) -> None:
     texts = ("=1+1", "'=1", 'Zoë, "x"', "", "-")
     answers = [QuestionAnswer("=p1", "remarks", text) for text in texts]
     write_answers(tmp_path / "a.csv", answers)
@@ -33,10 +33,10 @@ def test_answers_come_back_whatever_people_write(tmp_path: Path) -> None:
     assert not [x for x in (tmp_path / "a.csv").read_text().split('"') if x.startswith("=")]
 
 
-def test_numbers_have_a_mean_and_a_range_and_choices_counts_and_remarks_are_not_told() -> None:
+def test_summaries_include_numbers_and_choices_but_no_texts() -> None:
     ages, languages = ("18", "31", "42"), ("English", "German", "English", "")
     answers = [QuestionAnswer(str(n), "age", age) for n, age in enumerate(ages)]
-    answers += [QuestionAnswer(str(n), "language", each) for n, each in enumerate(languages)]
+    answers += [QuestionAnswer(str(n), "language", text) for n, text in enumerate(languages)]
     answers += [QuestionAnswer("0", "remarks", "I am Ann"), QuestionAnswer("0", "code", "7")]
     questions = [
         Question("age", "before", "number", "Age?", False, lowest=18, highest=99),
@@ -44,8 +44,8 @@ def test_numbers_have_a_mean_and_a_range_and_choices_counts_and_remarks_are_not_
         Question("remarks", "after", "text", "Anything?", True),
         Question("code", "after", "text", "Code?", True),
     ]
-    told = ["age: mean 30.3, 18 to 42", "language: German 1, English 2, Other 0"]
-    assert answer_summaries(questions, answers) == told
+    summaries = ["age: mean 30.3, 18 to 42", "language: German 1, English 2, Other 0"]
+    assert answer_summaries(questions, answers) == summaries
 
 
 IN_GERMAN = """name,when,kind,question,question_de,options,options_de
@@ -56,21 +56,21 @@ y,after,choice,Y?,Ypsilon?,a|b,
 
 
 @pytest.mark.parametrize("language", ["de", "de-AT"])
-def test_words_are_of_a_language_and_answers_of_none(path: Path, language: str) -> None:
-    """What a row does not say in a language stands as it is."""
+def test_texts_are_translated_but_answers_are_not(path: Path, language: str) -> None:
+    """Cells without a translation use the main language."""
     path.write_text(IN_GERMAN)
     age, x, y = read_questions(path, language)
     assert (age.question, x.question, y.question) == ("Wie alt?", "X?", "Ypsilon?")
     assert (x.choices, x.right, x.shown) == (("yes", "no"), "no", ("ja", "nein"))
     assert (y.choices, y.shown) == (("a", "b"), ())
-    assert [each.shown for each in read_questions(path, "fr")] == [(), (), ()]
+    assert [question.shown for question in read_questions(path, "fr")] == [(), (), ()]
     rows = [dict(row) for row in csv.DictReader(IN_GERMAN.splitlines())]
     assert questions_of(rows, language) == ((age, x, y), [])
 
 
-@pytest.mark.parametrize("german", ["ja", "ja|nein", "*ja|nein", "ja|*nein|weder noch"])
-def test_other_choices_in_a_language_are_refused(path: Path, german: str) -> None:
-    path.write_text(IN_GERMAN.replace("ja|*nein", german))
+@pytest.mark.parametrize("options", ["ja", "ja|nein", "*ja|nein", "ja|*nein|weder noch"])
+def test_translated_choices_must_match_the_options(path: Path, options: str) -> None:
+    path.write_text(IN_GERMAN.replace("ja|*nein", options))
     with pytest.raises(InputError, match=r"questions.csv, row 1, options_de: "):
         read_questions(path)
 
@@ -102,7 +102,7 @@ NUMBER = "minimum and the maximum, such as 18|99"
         ("x,before,text,X?,,maybe", "optional: 'maybe' is not a yes or a no"),
     ],
 )
-def test_bad_questions_are_named_by_row_and_column(path: Path, row: str, message: str) -> None:
+def test_errors_name_the_row_and_column_of_a_question(path: Path, row: str, message: str) -> None:
     path.write_text(f"{HEAD}ok,check,choice,Well?,a|*b,\n{row}\n")
     with pytest.raises(InputError, match=rf"questions.csv, row 1\b.*{re.escape(message)}"):
         read_questions(path)

@@ -1,4 +1,4 @@
-"""responses.csv on disk, with ratings and with choices."""
+"""Tables of responses on disk, and their scales."""
 
 import csv
 import json
@@ -20,23 +20,23 @@ from contstim.items.stimuli import Condition, on_scale, read_trials, trial_colum
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 FULL = table.Response("5fa3", 2, "trial-1", 6, 2, 14, 1234.5)
-BARE = table.Response("p002", 1, "trial-9", table.UNRATED, 0, 0, math.nan)
+UNRATED_RESPONSE = table.Response("p002", 1, "trial-9", table.UNRATED, 0, 0, math.nan)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
-def test_responses_come_back_with_what_was_not_recorded(tmp_path: Path, suffix: str) -> None:
+def test_responses_are_read_with_missing_values(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"responses{suffix}"
-    at_once = replace(FULL, rt_ms=0.0)  # of a reaction time, 0 is a number
-    table.write_responses(path, [FULL, at_once, BARE])
-    full, instant, bare = table.read_responses(path)
+    at_once = replace(FULL, rt_ms=0.0)  # 0 is a valid reaction time
+    table.write_responses(path, [FULL, at_once, UNRATED_RESPONSE])
+    full, instant, unrated = table.read_responses(path)
     assert (full, instant) == (FULL, at_once)
-    assert math.isnan(bare.rt_ms)
-    assert astuple(replace(bare, rt_ms=0)) == astuple(replace(BARE, rt_ms=0))
+    assert math.isnan(unrated.rt_ms)
+    assert astuple(replace(unrated, rt_ms=0)) == astuple(replace(UNRATED_RESPONSE, rt_ms=0))
 
 
-def test_columns_are_the_contract_and_unknown_cells_are_empty(tmp_path: Path) -> None:
+def test_columns_are_fixed_and_unknown_cells_empty(tmp_path: Path) -> None:
     path = tmp_path / "responses.csv"
-    table.write_responses(path, [BARE])
+    table.write_responses(path, [UNRATED_RESPONSE])
     with path.open(encoding="utf-8", newline="") as file:
         header, row = csv.reader(file)
     assert header == ["participant", "group", "trial_id", "rating", "left", "position", "rt_ms"]
@@ -44,19 +44,19 @@ def test_columns_are_the_contract_and_unknown_cells_are_empty(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
-def test_further_columns_are_named(tmp_path: Path, suffix: str) -> None:
+def test_additional_columns_give_a_warning(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"responses{suffix}"
-    people = [replace(FULL, participant=f"p{number}") for number in range(2)]
+    rows = [replace(FULL, participant=f"p{number}") for number in range(2)]
     write_table(
-        path, {"age": ["31", "24"], **table.response_columns(people), "native language": ["", "x"]}
+        path, {"age": ["31", "24"], **table.response_columns(rows), "native language": ["", "x"]}
     )
-    with pytest.warns(UserWarning, match=r"columns, which .*: age, native language\.") as told:
-        assert list(table.read_responses(path)) == people
-    assert len(told) == 1
-    assert str(path) in str(told[0].message)
+    with pytest.warns(UserWarning, match=r"columns, which .*: age, native language\.") as warnings:
+        assert list(table.read_responses(path)) == rows
+    assert len(warnings) == 1
+    assert str(path) in str(warnings[0].message)
 
 
-def test_choice_is_the_side_of_the_scale() -> None:
+def test_choice_is_the_preferred_sentence() -> None:
     choices = [replace(FULL, rating=rating).choice for rating in (table.UNRATED, *range(1, 7))]
     assert choices == [0, 1, 1, 1, 2, 2, 2]
 
@@ -72,7 +72,7 @@ def test_choice_is_the_side_of_the_scale() -> None:
         ('"p1",1,"t",2,1,1,9,"perhaps"', "row 0: 'perhaps' under simulated is not a truth value"),
     ],
 )
-def test_what_is_no_response_is_named(tmp_path: Path, cells: str, message: str) -> None:
+def test_invalid_cells_and_columns_raise_errors(tmp_path: Path, cells: str, message: str) -> None:
     path = tmp_path / "responses.csv"
     header = "participant,group,trial_id,rating,left,position,rt_ms"
     header += ",simulated" if "perhaps" in cells else ""
@@ -90,7 +90,7 @@ ROBOTS = tuple(replace(r, simulated=True) for r in make_responses(MIXED_TRIALS, 
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
-def test_the_mark_comes_back_and_people_need_none(tmp_path: Path, suffix: str) -> None:
+def test_simulated_column_is_written_only_if_needed(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"responses{suffix}"
     for responses in (PEOPLE, ROBOTS, (*PEOPLE, *ROBOTS)):
         table.write_responses(path, responses)
@@ -99,13 +99,13 @@ def test_the_mark_comes_back_and_people_need_none(tmp_path: Path, suffix: str) -
     assert b"simulated" not in path.read_bytes()
 
 
-def test_people_and_artificial_participants_are_counted() -> None:
+def test_origin_counts_simulated_participants() -> None:
     assert table.origin_of(PEOPLE).warning == ""
     assert "1 of 1 participants were simulated" in table.origin_of(ROBOTS).warning
     mixed = admit(MIXED_TRIALS, (*PEOPLE, *ROBOTS)).origin
     assert "participants: 1 of 3 participants were simulated." in mixed.warning
-    half = [*PEOPLE, replace(PEOPLE[0], simulated=True)]
-    assert table.origin_of(half).simulated == 1  # a mark on any answer counts
+    responses = [*PEOPLE, replace(PEOPLE[0], simulated=True)]
+    assert table.origin_of(responses).simulated == 1  # one marked response suffices
 
 
 texts = st.text(st.sampled_from("'\N{NO-BREAK SPACE}=+-@\t\r\n＝＋－＠a1 (\"")) | st.text()
@@ -113,14 +113,14 @@ marks = st.sampled_from((table.APOSTROPHE, table.NO_BREAK_SPACE))
 
 
 @given(texts, marks)
-def test_what_is_escaped_begins_like_no_formula_and_is_given_back(text: str, mark: str) -> None:
+def test_escaped_text_is_no_formula_and_can_be_unescaped(text: str, mark: str) -> None:
     assert not table.escape_formula(text, mark).startswith(
         ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
     )
     assert table.unescape_formula(table.escape_formula(text, mark), mark) == text
 
 
-def test_a_table_holds_no_formula_and_reads_back(tmp_path: Path) -> None:
+def test_names_like_formulas_are_escaped_in_tables(tmp_path: Path) -> None:
     names = ("=1+1", "'=1+1", "-5", "@a", "\t=1", "ordinary")
     rows = tuple(table.Response(name, 1, name, 3, 1, 1, 5.0) for name in names)
     table.write_responses(tmp_path / "responses.csv", rows)
@@ -138,49 +138,49 @@ CHOSEN = [replace(r, rating=1 + (r.rating > 3), scale=Scale.CHOICE) for r in RAT
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A table of choices that has no record."""
+    """A table of choices without a record."""
     path = tmp_path / "responses.csv"
     table.write_responses(path, CHOSEN)
     return path
 
 
-def record(path: Path, **facts: object) -> None:
+def write_record(path: Path, **facts: object) -> None:
     record_path(path).write_text(json.dumps(facts))
 
 
-def test_only_ones_and_twos_are_refused_where_nothing_names_the_scale(path: Path) -> None:
+def test_ratings_of_1_and_2_without_a_scale_raise_an_error(path: Path) -> None:
     with pytest.raises(InputError, match=r"responses\.csv are 1 or 2.*`scale`: choice.*confidence"):
         table.read_responses(path, TRIALS)
-    record(path, simulated_participants=0)  # of a table that was imported before scales had names
+    write_record(path, simulated_participants=0)  # as in older imported tables
     with pytest.raises(InputError, match="`scale`: choice"):
         table.read_responses(path)
 
 
-def test_the_record_the_user_or_the_trials_name_the_scale(path: Path) -> None:
+def test_record_option_or_trials_give_the_scale(path: Path) -> None:
     assert list(table.read_responses(path, scale=Scale.CHOICE)) == CHOSEN
     assert list(table.read_responses(path, CHOICE_TRIALS)) == CHOSEN
-    unsure = [replace(each, scale=Scale.CONFIDENCE) for each in CHOSEN]
-    assert list(table.read_responses(path, scale=Scale.CONFIDENCE)) == unsure
-    record(path, scale="choice")
+    confidence_responses = [replace(response, scale=Scale.CONFIDENCE) for response in CHOSEN]
+    assert list(table.read_responses(path, scale=Scale.CONFIDENCE)) == confidence_responses
+    write_record(path, scale="choice")
     assert list(table.read_responses(path, TRIALS)) == CHOSEN
-    record(path, scale="confidence")
-    assert list(table.read_responses(path, TRIALS)) == unsure
+    write_record(path, scale="confidence")
+    assert list(table.read_responses(path, TRIALS)) == confidence_responses
 
 
 @pytest.mark.parametrize("ratings", [[1, 1, 1], [1, 2, 3], [6, 1, 6], [2, 2, 5], [0, 1, 0]])
-def test_other_tables_are_confidence_by_default(tmp_path: Path, ratings: list[int]) -> None:
-    """Whoever always gave 1 prefers sentence_1 on either scale."""
-    answers = [table.Response("p", 1, f"t{n}", r, 1, n, 1.0) for n, r in enumerate(ratings)]
-    table.write_responses(tmp_path / "old.csv", answers)
-    read = table.read_responses(tmp_path / "old.csv")
-    assert {response.scale for response in read} == {Scale.CONFIDENCE}
+def test_other_ratings_are_confidence_by_default(tmp_path: Path, ratings: list[int]) -> None:
+    """A rating of 1 prefers sentence_1 on either scale."""
+    original = [table.Response("p", 1, f"t{n}", r, 1, n, 1.0) for n, r in enumerate(ratings)]
+    table.write_responses(tmp_path / "old.csv", original)
+    responses = table.read_responses(tmp_path / "old.csv")
+    assert {response.scale for response in responses} == {Scale.CONFIDENCE}
 
 
-def test_what_contradicts_the_record_is_refused(path: Path) -> None:
-    record(path, scale="choice")
+def test_contradictory_scales_raise_errors(path: Path) -> None:
+    write_record(path, scale="choice")
     with pytest.raises(InputError, match=r"on the scale choice.*of the command is confidence"):
         table.read_responses(path, scale=Scale.CONFIDENCE)
-    record(path, scale="stars")
+    write_record(path, scale="stars")
     with pytest.raises(InputError, match="no scale of confidence, choice, slider: 'stars'"):
         table.read_responses(path)
     with pytest.raises(InputError, match="others on the scale confidence"):
@@ -189,26 +189,26 @@ def test_what_contradicts_the_record_is_refused(path: Path) -> None:
         admit(TRIALS, [*CHOSEN[1:], RATED[0]])
 
 
-def test_catch_trials_ask_who_chose_the_shuffled_sentence() -> None:
-    """On the other scale every choice, 1 or 2, would pass for sentence_1."""
+def test_catch_trials_use_the_scale_of_choices() -> None:
+    """On the confidence scale, choices 1 and 2 would both prefer sentence_1."""
     catch = [t.trial_id for t in TRIALS if t.group == 1 and t.condition is Condition.CATCH]
-    guessing = [
+    responses = [
         replace(r, rating=2) if r.participant == "bob" and r.trial_id in catch[:6] else r
         for r in CHOSEN
     ]
-    admitted = admit(TRIALS, guessing)
+    admitted = admit(TRIALS, responses)
     assert admitted.excluded == {"bob": "6 of 12 catch trials right, 11 are required"}
     assert admitted.participants == ("ann", "cleo")
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
-def test_trials_that_ask_for_choices_say_so(tmp_path: Path, suffix: str) -> None:
-    path, usual = tmp_path / f"trials{suffix}", tmp_path / "usual.csv"
+def test_tables_of_trials_store_the_scale(tmp_path: Path, suffix: str) -> None:
+    path, confidence_path = tmp_path / f"trials{suffix}", tmp_path / "usual.csv"
     write_table(path, trial_columns(CHOICE_TRIALS))
     assert read_trials(path) == CHOICE_TRIALS
-    write_table(usual, trial_columns(TRIALS))
-    assert "scale" not in usual.read_text().splitlines()[0]
-    assert {trial.scale for trial in read_trials(usual)} == {Scale.CONFIDENCE}
+    write_table(confidence_path, trial_columns(TRIALS))
+    assert "scale" not in confidence_path.read_text().splitlines()[0]
+    assert {trial.scale for trial in read_trials(confidence_path)} == {Scale.CONFIDENCE}
     write_table(path, trial_columns([*TRIALS[:3], *CHOICE_TRIALS[3:]]))
     with pytest.raises(InputError, match="several scales"):
         read_trials(path)
