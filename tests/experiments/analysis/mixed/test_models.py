@@ -144,7 +144,7 @@ def rate_by_ratio(group: GroupRatings) -> FloatArray:
     return np.tile(steps, (len(group.participants), 1))
 
 
-def rate_by_ratio_with_one_surer(group: GroupRatings) -> FloatArray:
+def rate_by_ratio_except_first(group: GroupRatings) -> FloatArray:
     """The first participant of a group rates more confidently than the others."""
     steps = rate_by_ratio(group)
     steps[0] += np.where(steps[0] > 3.5, 1, -1)
@@ -181,7 +181,7 @@ BAD: dict[str, tuple[Callable[[Ratings], Ratings], MixedSettings, str]] = {
         "without exception",
     ),
     "nearly separated": (
-        replace_ratings(rate_by_ratio_with_one_surer),
+        replace_ratings(rate_by_ratio_except_first),
         MixedSettings(),
         "no finite estimates",
     ),
