@@ -278,7 +278,7 @@ EXCERPTS = {("docs/r.md", "formula <-"): "analysis.R"}
 """Beginnings of blocks that are, except for white space, excerpts of a file from the page."""
 
 
-def is_elsewhere(block: Block) -> bool:
+def is_run_elsewhere(block: Block) -> bool:
     return (
         block.page in RUN_BY or f"{block.page} {block.language.strip('{').split('}')[0]}" in RUN_BY
     )
@@ -290,7 +290,7 @@ def list_blocks_to_run(page: str) -> list[Block]:
     return [
         block
         for block in blocks
-        if block.language in (*COMMANDS, "python", "toml", "r") and not is_elsewhere(block)
+        if block.language in (*COMMANDS, "python", "toml", "r") and not is_run_elsewhere(block)
     ]
 
 
@@ -362,7 +362,7 @@ def test_all_blocks_are_run_or_printed_or_listed() -> None:
         for block in read_blocks(page):
             is_directive = block.language.startswith("{") and "code-cell" not in block.language
             is_printed = block.language in PRINTED
-            categories = [is_directive, is_printed, is_elsewhere(block) and not is_printed]
+            categories = [is_directive, is_printed, is_run_elsewhere(block) and not is_printed]
             assert sum([*categories, block in list_blocks_to_run(name)]) == 1, block
             command_pattern = re.compile(
                 r"^(\$ |contstim |import contstim|from contstim)", re.MULTILINE
@@ -395,4 +395,4 @@ def test_tables_have_no_stale_entries() -> None:
     for page in (*PREPARATIONS, *NEEDS, *TOML):
         assert list_blocks_to_run(page), page
     for page in RUN_BY:
-        assert any(is_elsewhere(block) for block in read_blocks(ROOT / page.split()[0])), page
+        assert any(is_run_elsewhere(block) for block in read_blocks(ROOT / page.split()[0])), page

@@ -169,7 +169,7 @@ def test_intervals_have_nominal_coverage(sizes: tuple[int, ...], items: int) -> 
 def test_experiments_at_once_match_single_experiments(sizes: tuple[int, ...], people: int) -> None:
     """Witness: single experiments, jackknifed by hand. Models lack trials and groups."""
     rng = np.random.default_rng(7)
-    at_once, one_by_one = [], []
+    joint_jackknives, single_jackknives = [], []
     for number, size in enumerate(sizes):
         has_trial = np.ones((3, size), dtype=np.bool_)
         has_trial[1, : size // 2] = False
@@ -177,8 +177,8 @@ def test_experiments_at_once_match_single_experiments(sizes: tuple[int, ...], pe
         agreements = (rng.random((5, people, 3, size)) < 0.6).astype(np.float64)
         ceilings = rng.random((5, people, 1, size))
         items = 100 * number + np.arange(size)
-        at_once.append(jackknife_of_means(agreements, ceilings, has_trial, items))
-        one_by_one.append(
+        joint_jackknives.append(jackknife_of_means(agreements, ceilings, has_trial, items))
+        single_jackknives.append(
             [
                 _jackknife_by_hand(a, c, has_trial, items)
                 for a, c in zip(agreements, ceilings, strict=True)
@@ -186,9 +186,9 @@ def test_experiments_at_once_match_single_experiments(sizes: tuple[int, ...], pe
         )
     for side in (Side(0, 1), Side(0, 2), Side(1, 2), Side(1, ceiling=True), Side(0)):
         shares = np.ones(len(sizes))
-        joint = uncertainty_of(at_once, shares, 0.0, side)
+        joint = uncertainty_of(joint_jackknives, shares, 0.0, side)
         for e in range(5):
-            groups = [of_group[e] for of_group in one_by_one]
+            groups = [jackknives[e] for jackknives in single_jackknives]
             single = uncertainty_of(groups, shares, 0.0, side)
             for name in ("variance", "freedom", "residual", "person", "answers"):
                 expected = getattr(single.components, name)
@@ -217,5 +217,5 @@ def _jackknife_by_hand(
                 deviations = means_without_trial.mean(axis=1, keepdims=True) - means_without_trial
                 influence[:, m, has_trial[m]] = np.sqrt((k - 1) / k) * deviations
         results.append((values, influence))
-    (values, influence), (lower, of_lower) = results
-    return GroupJackknife(values, lower, influence, of_lower, has_trial, items)
+    (values, influence), (lower, influence_of_lower) = results
+    return GroupJackknife(values, lower, influence, influence_of_lower, has_trial, items)

@@ -54,16 +54,19 @@ def sandwich_covariances(
         beta = beta + bread @ design.T @ (choices - p)
     n, k = design.shape
     covariances = []
-    for way in ways:
-        labels = sorted(set(way.tolist()))
+    for labels_of_way in ways:
+        unique_labels = sorted(set(labels_of_way.tolist()))
         meat = np.zeros((k, k))
-        for label in labels:
+        for label in unique_labels:
             score = sum(
-                (design[row] * (choices[row] - p[row]) for row in np.flatnonzero(way == label)),
+                (
+                    design[row] * (choices[row] - p[row])
+                    for row in np.flatnonzero(labels_of_way == label)
+                ),
                 np.zeros(k),
             )
             meat += np.outer(score, score)
-        correction = len(labels) / (len(labels) - 1) * (n - 1) / (n - k)
+        correction = len(unique_labels) / (len(unique_labels) - 1) * (n - 1) / (n - k)
         covariances.append(bread @ meat @ bread * correction)
     return beta, covariances[0], covariances[1], covariances[2]
 
@@ -209,7 +212,7 @@ def test_choices_of_an_experiment_are_for_sentence_2(unfinished: bool) -> None:
     texts = tuple(text for trial in trials for text in (trial.sentence_1, trial.sentence_2))
     scores = ScoreTable(texts, ("gpt2", "rnn"), -rng.gamma(9, 6, (len(texts), 2)))
     catch = {t.trial_id for t in trials if t.condition is Condition.CATCH}
-    regressed = [r for r in responses if r.trial_id not in catch]
+    rated = [r for r in responses if r.trial_id not in catch]
     log_probs_of = {text: scores.log_probs[n] for n, text in enumerate(texts)}
     by_id = {trial.trial_id: trial for trial in trials}
 
@@ -218,10 +221,10 @@ def test_choices_of_an_experiment_are_for_sentence_2(unfinished: bool) -> None:
         return float(log_probs_of[trial.sentence_2][1] - log_probs_of[trial.sentence_1][1])
 
     expected = clustered_logit(
-        [r.rating > 3 for r in regressed],
-        {"rnn": np.array(list(map(compute_ratio, regressed)))},
-        [r.participant for r in regressed],
-        [r.trial_id for r in regressed],
+        [r.rating > 3 for r in rated],
+        {"rnn": np.array(list(map(compute_ratio, rated)))},
+        [r.participant for r in rated],
+        [r.trial_id for r in rated],
     )
     ratings = gather(trials, responses, scores, partial=unfinished)
     assert ratings.size == len(responses)
@@ -232,8 +235,8 @@ def test_choices_of_an_experiment_are_for_sentence_2(unfinished: bool) -> None:
     )
     assert actual_slope.value == pytest.approx(expected_slope.value)
     assert actual_slope.standard_error == pytest.approx(expected_slope.standard_error)
-    assert (fit["choices"], fit["items"]) == (len(regressed), 16)
-    assert len(regressed) == (32 - 5 if unfinished else 32)
+    assert (fit["choices"], fit["items"]) == (len(rated), 16)
+    assert len(rated) == (32 - 5 if unfinished else 32)
     assert fit["left_out"] == 0  # unseen trials are not missing ratings
     with pytest.raises(InputError, match="must be some of gpt2, rnn, got lstm"):
         regress_choices(ratings, ["lstm"])

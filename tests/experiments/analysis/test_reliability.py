@@ -19,7 +19,7 @@ def build_ratings(values: FloatArray, condition: Condition = Condition.RANDOM_NA
     return Ratings(("a",), (replace(group, trials=trials),))
 
 
-def reliabilities_of(ratings: Ratings) -> list[ItemReliability]:
+def compute_reliabilities(ratings: Ratings) -> list[ItemReliability]:
     rows = list(item_reliabilities(ratings).values())
     assert all(row is not None for row in rows)
     return [row for row in rows if row is not None]
@@ -31,7 +31,7 @@ def test_two_trials_by_hand() -> None:
     The error variance of a mean of two is 1 / 2, that of items 1.5² - 1 / 2 = 1.75. The reliability
     is 1.75 / 2.25 = 7 / 9.
     """
-    first, second = reliabilities_of(build_ratings(np.array([[1.0, 5.0], [3.0, 5.0]])))
+    first, second = compute_reliabilities(build_ratings(np.array([[1.0, 5.0], [3.0, 5.0]])))
     assert first.reliability == second.reliability == pytest.approx(7 / 9)
     assert first.shrunken_rating == pytest.approx(3.5 - 1.5 * 7 / 9)
     assert first.standard_error == pytest.approx(np.sqrt(7 / 9 / 2))
@@ -50,7 +50,7 @@ def test_planted_values_are_recovered() -> None:
     rng = np.random.default_rng(1)
     truth = 3.5 + rng.normal(0, 0.8, 4_000)
     ratings = build_ratings(truth + rng.normal(0, 1.4, (5, 4_000)))
-    rows = reliabilities_of(ratings)
+    rows = compute_reliabilities(ratings)
     shrunken = np.array([row.shrunken_rating for row in rows])
     means = ratings.groups[0].ratings.mean(axis=0)
     error = np.sqrt(((shrunken - truth) ** 2).mean())
@@ -66,7 +66,7 @@ def test_nine_of_seventeen_choices_are_not_conclusive() -> None:
     split = np.where(np.arange(17) < 9, 6.0, 3.0)
     clear = np.where(np.arange(12) % 2, 5.0, 2.0)
     values = np.column_stack([np.tile(clear, (17, 1)), split])
-    assert 0.5 < reliabilities_of(build_ratings(values))[-1].sure_of_2 < 0.7
+    assert 0.5 < compute_reliabilities(build_ratings(values))[-1].sure_of_2 < 0.7
 
 
 @pytest.mark.slow
@@ -90,7 +90,7 @@ def test_probabilities_are_calibrated(condition: Condition, mean: float, spread:
         answers = hidden + rng.normal(0, 0.1, (people, 1)) + rng.normal(size=(people, trials))
         thresholds = THRESHOLDS * np.exp(rng.normal(0, 0.7, (people, 1, 1)))
         ratings = build_ratings(1.0 + (answers[..., None] > thresholds).sum(axis=2), condition)
-        claimed += [row.sure_of_2 for row in reliabilities_of(ratings)]
+        claimed += [row.sure_of_2 for row in compute_reliabilities(ratings)]
         truth += (hidden > 0).tolist()
     confidence = np.maximum(claimed, 1 - np.array(claimed))
     is_right = (np.array(claimed) > 0.5) == np.array(truth)
@@ -110,7 +110,7 @@ def test_oriented_preferences_are_calibrated(condition: Condition, mean: float) 
     for _ in range(60):
         hidden = rng.normal(mean, 1.0, 60)
         chosen = np.where(hidden + rng.normal(size=(7, 60)) > 0, 5.0, 2.0)
-        rows = reliabilities_of(build_ratings(chosen, condition))
+        rows = compute_reliabilities(build_ratings(chosen, condition))
         is_majority = (chosen > 3.5).mean(axis=0) > 0.5
         claimed += [row.sure_of_2 for row, keep in zip(rows, is_majority, strict=True) if keep]
         truth += (hidden[is_majority] > 0).tolist()
@@ -124,8 +124,8 @@ def test_swapping_sentences_mirrors_the_results() -> None:
     swapped[:, ::2] = 7 - swapped[:, ::2]
     for index, (row, swapped_row) in enumerate(
         zip(
-            reliabilities_of(build_ratings(values)),
-            reliabilities_of(build_ratings(swapped)),
+            compute_reliabilities(build_ratings(values)),
+            compute_reliabilities(build_ratings(swapped)),
             strict=True,
         )
     ):

@@ -22,11 +22,11 @@ def test_p_values_match_scipy(n: int, steps: int) -> None:
     """A small `steps` produces ties and zeros, a large one does not."""
     rng = np.random.default_rng(n)
     first, second = rng.integers(-steps, steps + 1, (2, n)) / 8
-    ours = signed_rank_test(first, second)
-    theirs = wilcoxon(first - second, zero_method="zsplit")
-    assert ours.p_value == pytest.approx(theirs.pvalue)
-    assert ours.statistic == pytest.approx(theirs.statistic)
-    assert ours.n_units == n
+    result = signed_rank_test(first, second)
+    expected = wilcoxon(first - second, zero_method="zsplit")
+    assert result.p_value == pytest.approx(expected.pvalue)
+    assert result.statistic == pytest.approx(expected.statistic)
+    assert result.n_units == n
 
 
 @pytest.mark.parametrize(("n", "steps"), [(6, 3), (11, 5), (13, 10_000), (20, 4), (20, 10_000)])

@@ -128,9 +128,13 @@ def verify_review(
             n_possible[item.condition, item.group] += 1
     for condition, needs in zip(FILLERS, (random_per_group, catch_per_group), strict=True):
         for group in range(1, groups + 1):
-            n_has, n_can = n_kept[condition, group], min(needs, n_possible[condition, group])
+            n_actual, n_achievable = (
+                n_kept[condition, group],
+                min(needs, n_possible[condition, group]),
+            )
             require_that(
-                n_has >= n_can, f"group {group} keeps {n_has} {condition} trials, and could {n_can}"
+                n_actual >= n_achievable,
+                f"group {group} keeps {n_actual} {condition} trials, and could {n_achievable}",
             )
 
 

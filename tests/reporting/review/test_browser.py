@@ -202,7 +202,7 @@ def test_markup_stays_text_and_items_are_ordered(open_page: Open) -> None:
     page.select_option("#order", "most")
     assert list_shown_items(page) == [f"t{number}" for number in range(5, -1, -1)]
     answers: dict[str, tuple[str, float | None]] = {
-        f"t{n}": (f"{n} people", sure) for n, sure in ((1, 0.9), (4, 0.6))
+        f"t{n}": (f"{n} people", certainty) for n, certainty in ((1, 0.9), (4, 0.6))
     }
     answers["t3"] = ("1 person <b>", None)
     page = open_page(answers=answers)

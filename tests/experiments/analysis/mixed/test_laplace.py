@@ -72,8 +72,8 @@ def test_gradient_matches_differences(
 ) -> None:
     rated, point = build_block(2, people, trials, effects, unrated=unrated), start_vector(effects)
     result = laplace.block_likelihood(link, rated, unpack_parameters(point))  # type: ignore[arg-type]
-    fixed, of_participants, of_trials = np.split(result.gradient, [5, -1])
-    gradient = np.concatenate([fixed, of_trials, of_participants])
+    fixed, participant_gradient, trial_gradient = np.split(result.gradient, [5, -1])
+    gradient = np.concatenate([fixed, trial_gradient, participant_gradient])
     differences = [
         (
             laplace.block_likelihood(link, rated, unpack_parameters(point + step)).log_likelihood  # type: ignore[arg-type]
@@ -119,9 +119,11 @@ def test_probabilities_match_the_distribution(link: laplace.Link, eta: float) ->
 def test_unlikely_ratings_have_finite_log_probabilities(link: laplace.Link, eta: float) -> None:
     """Witness: scipy's log of the tail; the other end is at most exp(-20) of it."""
     noise = norm if link == "probit" else logistic
-    log_prob, of_eta, of_ends = laplace.cell_derivatives(link, LEVELS, np.full(6, eta), THRESHOLDS)
-    for field in (log_prob, *of_eta, *of_ends[0], *of_ends[1]):
+    log_prob, eta_derivatives, threshold_derivatives = laplace.cell_derivatives(
+        link, LEVELS, np.full(6, eta), THRESHOLDS
+    )
+    for field in (log_prob, *eta_derivatives, *threshold_derivatives[0], *threshold_derivatives[1]):
         assert np.isfinite(field).all()
     expected = noise.logcdf(THRESHOLDS[1] - eta) if eta > 0 else noise.logsf(THRESHOLDS[-2] - eta)
     assert log_prob[0 if eta > 0 else 5] == pytest.approx(expected, rel=1e-10)
-    assert (of_eta[1] < 1e-12).all()  # log-concave
+    assert (eta_derivatives[1] < 1e-12).all()  # log-concave

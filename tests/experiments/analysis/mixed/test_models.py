@@ -49,7 +49,7 @@ def remove_sides(share: float) -> Callable[[GroupRatings], GroupRatings]:
 
 
 @pytest.mark.parametrize(
-    ("without", "people", "ratios"),
+    ("share_without_sides", "people", "ratios"),
     [
         (0.3, "slopes", "nats"),
         (2.0, "slopes", "ranks"),
@@ -57,10 +57,12 @@ def remove_sides(share: float) -> Callable[[GroupRatings], GroupRatings]:
         (0.0, "none", "nats"),
     ],
 )
-def test_order_of_sentences_does_not_matter(without: float, people: str, ratios: str) -> None:
+def test_order_of_sentences_does_not_matter(
+    share_without_sides: float, people: str, ratios: str
+) -> None:
     """Property: trials with a negative ratio are swapped. Participants lean strongly."""
     ratings = change_groups(
-        draw_ratings(5, people=6, trials=12, leaning=0.8), remove_sides(without)
+        draw_ratings(5, people=6, trials=12, leaning=0.8), remove_sides(share_without_sides)
     )
     oriented = change_groups(
         ratings,
@@ -235,8 +237,8 @@ def build_ratios(models: list[str]) -> FloatArray:
     """Return the ratios of each choice, (n_choices, n_models)."""
     rows = [CHOICES.models.index(model) for model in models]
     groups = [np.tile(g.ratios[rows], len(g.participants)) for g in CHOICES.groups]
-    of_choices: FloatArray = np.concatenate(groups, axis=1).T
-    return of_choices
+    ratios: FloatArray = np.concatenate(groups, axis=1).T
+    return ratios
 
 
 @pytest.mark.parametrize(("link", "statsmodels_class"), [("probit", Probit), ("logit", Logit)])
