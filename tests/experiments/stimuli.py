@@ -1,4 +1,4 @@
-"""Made-up stimuli that several tests of experiments ask about."""
+"""Invented stimuli for tests of experiments."""
 
 from itertools import combinations
 
@@ -18,7 +18,7 @@ def new_trial(
     models: tuple[str, str] = ("", ""),
     kinds: tuple[Kind, Kind] | None = None,
 ) -> Trial:
-    """A trial of two texts; kinds are by default the first that its condition allows."""
+    """Build a trial from two texts; `kinds` default to the first that the condition allows."""
     sentences = (Sentence.parse(first), Sentence.parse(second))
     return Trial(name, group, condition, *models, *sentences, *(kinds or KINDS[condition][0]), "")
 
@@ -26,28 +26,34 @@ def new_trial(
 def some_pairs(per_pair: int, models: tuple[str, ...] = MODELS) -> list[Pair]:
     return [
         Pair(
-            *(content_id("pair", one, two, i), one, two),
-            Sentence.parse(f"{one} dislikes what {two} said {i}."),
-            Sentence.parse(f"{two} dislikes what {one} said {i}!"),
+            *(content_id("pair", model_1, model_2, i), model_1, model_2),
+            Sentence.parse(f"{model_1} dislikes what {model_2} said {i}."),
+            Sentence.parse(f"{model_2} dislikes what {model_1} said {i}!"),
             *(2 * i, 2 * i + 1),
             *(0.1, 0.9, 0.9, 0.1),
         )
-        for one, two in combinations(models, 2)
+        for model_1, model_2 in combinations(models, 2)
         for i in range(per_pair)
     ]
 
 
 def some_triplets(per_pair: int, models: tuple[str, ...] = MODELS) -> list[Triplet]:
-    # Two words or more lie between any two: those of other triplets may not be more alike
+    # Sentences differ in two words or more, because close sentences may not share a design
     return [
         Triplet(
-            *(content_id("triplet", one, two, i), one, two),
-            Sentence.parse(f"Nature made {one} and {two} number {i} {one}{two}{i}."),
-            Sentence.parse(f"Nobody made {one} after {two} number {i} {one}{two}{i}."),
-            Sentence.parse(f"Machines made {one} before {two} number {i} {one}{two}{i}."),
+            *(content_id("triplet", model_1, model_2, i), model_1, model_2),
+            Sentence.parse(
+                f"Nature made {model_1} and {model_2} number {i} {model_1}{model_2}{i}."
+            ),
+            Sentence.parse(
+                f"Nobody made {model_1} after {model_2} number {i} {model_1}{model_2}{i}."
+            ),
+            Sentence.parse(
+                f"Machines made {model_1} before {model_2} number {i} {model_1}{model_2}{i}."
+            ),
             *(-20.0, -20.0, -40.0, -19.0, -19.0, -40.0, 40.0),
         )
-        for one, two in combinations(models, 2)
+        for model_1, model_2 in combinations(models, 2)
         for i in range(per_pair)
     ]
 
@@ -57,6 +63,6 @@ def natural(n: int) -> list[Sentence]:
 
 
 def small_design() -> Design:
-    """Trials of every condition for three groups."""
+    """Build a design with trials of every condition for three groups."""
     stimuli = (some_pairs(3), some_triplets(3), natural(60))
     return build_design(*stimuli, groups=3, random_per_group=5, catch_per_group=4, twins=True)

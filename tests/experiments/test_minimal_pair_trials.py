@@ -1,4 +1,4 @@
-"""Minimal pairs on their way through an experiment: trials, people's answers, the grammar."""
+"""Minimal pairs in an experiment: trials, analysis by paradigm, and damaged tables."""
 
 from collections import Counter
 from dataclasses import replace
@@ -22,7 +22,7 @@ from contstim.words.frequencies import WordFrequencies
 from contstim.words.sentence import Sentence
 
 
-def pair(number: int) -> stimuli.ControversialMinimalPair:
+def build_pair(number: int) -> stimuli.ControversialMinimalPair:
     """Model b is right in every second pair, model a in the others."""
     models = ("a", "b") if number % 2 else ("b", "a")
     good, bad = (
@@ -34,7 +34,7 @@ def pair(number: int) -> stimuli.ControversialMinimalPair:
     )
 
 
-PAIRS = tuple(map(pair, range(12)))
+PAIRS = tuple(map(build_pair, range(12)))
 SIZES = {"groups": 2, "random_per_group": 0, "catch_per_group": 0}
 
 
@@ -43,7 +43,7 @@ def design() -> Design:
     return build_design(PAIRS, **SIZES)  # type: ignore[arg-type]
 
 
-def scores() -> ScoreTable:
+def build_scores() -> ScoreTable:
     rows = {
         sentence: {p.model_1: first, p.model_2: second}
         for p in PAIRS
@@ -52,51 +52,57 @@ def scores() -> ScoreTable:
             (p.bad, p.log_prob_bad_model_1, p.log_prob_bad_model_2),
         )
     }
-    return ScoreTable((*rows,), ("a", "b"), np.array([[of["a"], of["b"]] for of in rows.values()]))
+    return ScoreTable(
+        (*rows,),
+        ("a", "b"),
+        np.array([[log_probs["a"], log_probs["b"]] for log_probs in rows.values()]),
+    )
 
 
-def test_trials_are_shared_out_evenly_and_read_back(design: Design, tmp_path: Path) -> None:
+def test_trials_are_balanced_and_read_back(design: Design, tmp_path: Path) -> None:
     shares = Counter((t.group, t.model_1) for t in design.trials)
     assert shares == {(group, model): 3 for group in (1, 2) for model in "ab"}
     by_id = {p.trial_id: p for p in PAIRS}
     for trial in design.trials:
-        made_of = by_id[trial.source_id]
-        assert (trial.sentence_1, trial.sentence_2) == (made_of.good, made_of.bad)
+        pair = by_id[trial.source_id]
+        assert (trial.sentence_1, trial.sentence_2) == (pair.good, pair.bad)
         assert (trial.kind_1, trial.kind_2) == (stimuli.Kind.ACCEPTABLE, stimuli.Kind.UNACCEPTABLE)
         assert (trial.condition, trial.paradigm) == (
             stimuli.Condition.MINIMAL_PAIR,
-            made_of.paradigm,
+            pair.paradigm,
         )
-    told = summarise(design, WordFrequencies.of([PAIRS[0].good]), seconds_per_trial=8.0)
-    assert told.roles == {(stimuli.Condition.MINIMAL_PAIR, "acceptable – unacceptable"): (1, 6, 6)}
+    summary = summarise(design, WordFrequencies.of([PAIRS[0].good]), seconds_per_trial=8.0)
+    assert summary.roles == {
+        (stimuli.Condition.MINIMAL_PAIR, "acceptable – unacceptable"): (1, 6, 6)
+    }
     write_table(tmp_path / "trials.csv", stimuli.trial_columns(design.trials))
     assert stimuli.read_trials(tmp_path / "trials.csv") == design.trials
 
 
-def test_agreement_with_the_grammar_and_models_is_counted_by_paradigm(design: Design) -> None:
-    """Witness: shares counted answer by answer. People follow the grammar in p0, else model b."""
-    answers = []
+def test_agreement_is_counted_by_paradigm(design: Design) -> None:
+    """Witness: shares counted by hand. Participants follow the grammar in p0, else model b."""
+    responses = []
     for trial in design.trials:
         b_prefers_1 = trial.model_2 == "b"
         for person in range(3):
             likes_1 = trial.paradigm == "p0" or (b_prefers_1 if person else not b_prefers_1)
             name, rating = f"{trial.group}-{person}", 1 if likes_1 else 6
-            answers.append(Response(name, trial.group, trial.trial_id, rating, 1, 1, 900.0))
+            responses.append(Response(name, trial.group, trial.trial_id, rating, 1, 1, 900.0))
     table = tag_table(None)
     analysis = analyze(
-        design.trials, answers, scores(), rivals=trivial_rivals(design.trials, table)
+        design.trials, responses, build_scores(), rivals=trivial_rivals(design.trials, table)
     )
-    of_id = {trial.trial_id: trial for trial in design.trials}
+    trial_by_id = {trial.trial_id: trial for trial in design.trials}
     for row in analysis.paradigms:
-        agrees: dict[str, list[bool]] = {}  # of each participant
+        agrees: dict[str, list[bool]] = {}  # by participant
         right = []
-        for answer in answers:
-            trial = of_id[answer.trial_id]
+        for response in responses:
+            trial = trial_by_id[response.trial_id]
             if row["paradigm"] in ("all", trial.paradigm):
                 is_right = row["judge"] in (GRAMMAR, trial.model_2)
                 right.append(is_right)
-                agreed = (answer.rating == 1) == is_right
-                agrees.setdefault(answer.participant, []).append(agreed)
+                agreed = (response.rating == 1) == is_right
+                agrees.setdefault(response.participant, []).append(agreed)
         assert row["prefers_acceptable"] == pytest.approx(np.mean(right))
         assert row["value"] == pytest.approx(np.mean([np.mean(a) for a in agrees.values()]))
         assert row["n_trials"] == len(right) / 3
@@ -105,10 +111,10 @@ def test_agreement_with_the_grammar_and_models_is_counted_by_paradigm(design: De
     rivals = analysis.rivals_of(scope)
     assert rivals is not None
     assert GRAMMAR in {row.model for row in rivals.models}
-    assert not gather(design.trials, answers, scores()).n_missing
+    assert not gather(design.trials, responses, build_scores()).n_missing
 
 
-def test_a_damaged_table_is_named(tmp_path: Path) -> None:
+def test_errors_of_a_damaged_table(tmp_path: Path) -> None:
     path = tmp_path / "minimal.csv"
     path.write_text("sentence,a,b\nCats sleep.,-9,-8\n")
     with pytest.raises(InputError, match="of minimal pairs of 'contstim select minimal-pairs': it"):

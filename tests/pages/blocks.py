@@ -1,4 +1,4 @@
-"""The blocks of code on pages of the documentation, and the commands in them."""
+"""Code blocks of documentation pages, and the commands in them."""
 
 import re
 import textwrap
@@ -14,10 +14,10 @@ _FENCED = re.compile(r"^( *)```([^\n`]*)\n(.*?)^\1```[ ]*$", re.DOTALL | re.MULT
 class Block:
     """A fenced block."""
 
-    page: str  # its page, seen from the root of the repository
-    line: int  # of the page, from 1, at which it begins
-    language: str  # what stands behind the fence; of a directive in braces
-    text: str  # what stands between the fences
+    page: str  # path relative to the root of the repository
+    line: int  # first line on the page, from 1
+    language: str  # text after the opening fence; of a directive, its name in braces
+    text: str  # text between the fences
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"
@@ -25,15 +25,15 @@ class Block:
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a block as a reader types it, in one line."""
+    """A command of a block, joined to one line."""
 
-    block: Block  # where it stands
+    block: Block  # block that contains the command
     text: str  # without prompt and comment
-    output: tuple[str, ...] = ()  # the lines below it that the page says it prints
+    output: tuple[str, ...] = ()  # printed lines, according to the page
 
 
 def read_blocks(page: Path) -> list[Block]:
-    """The fenced blocks of a page, in its order."""
+    """Read the fenced blocks of a page, in order."""
     text = page.read_text(encoding="utf-8")
     name = page.relative_to(ROOT).as_posix()
     return [
@@ -42,27 +42,27 @@ def read_blocks(page: Path) -> list[Block]:
     ]
 
 
-def without_blocks(page: Path) -> str:
-    """What stands on a page outside fenced blocks."""
+def remove_blocks(page: Path) -> str:
+    """Return a page without fenced blocks."""
     return _FENCED.sub("", page.read_text(encoding="utf-8"))
 
 
 def read_commands(block: Block) -> list[Command]:
-    """The commands of a block: of a console those behind a prompt, else every line.
+    """Read the commands of a block: lines with a prompt in a console, all lines otherwise.
 
-    A line that ends with a backslash goes on in the next one.
+    A line that ends with a backslash continues on the next line.
     """
     commands: list[Command] = []
     lines = iter(block.text.splitlines())
     for line in lines:
         if block.language == "console" and not line.startswith("$ "):
-            last = commands.pop()  # a page that begins with output fails here, as it should
-            commands.append(Command(block, last.text, (*last.output, line)))
+            command = commands.pop()  # output without a command is an error
+            commands.append(Command(block, command.text, (*command.output, line)))
             continue
         text = line.removeprefix("$ ")
         while text.endswith("\\"):
             text = text[:-1].rstrip() + " " + next(lines).strip()
-        # a comment stands behind two blanks, so that no address is cut at its #
+        # comments follow two spaces, so that addresses with # are not cut
         text = re.sub(r"(^|\s\s+)#.*", "", text).strip()
         if text:
             commands.append(Command(block, text))

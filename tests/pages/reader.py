@@ -1,4 +1,4 @@
-"""Somebody who types what a page says, in a folder of their own."""
+"""A simulated reader, who types the commands of a page in a folder."""
 
 import json
 import re
@@ -19,8 +19,8 @@ from tests.cli.running import run
 from tests.interrupts import hear_interrupts
 from tests.pages.blocks import Block, Command
 
-# What a batch script finds on a cluster: a program of each name that writes down what it is asked.
-# `contstim` is written down with its words, to be run in this process.
+# Shell functions in place of a cluster's programs, which record their arguments.
+# Arguments of `contstim` are recorded in JSON, so that this process can run the commands.
 CLUSTER = """
 source() { test -e "$1"; }
 sleep() { :; }
@@ -39,27 +39,27 @@ JOB = {
 
 
 class Reader:
-    """Runs the blocks of one page, one after the other."""
+    """Runs the blocks of a page, one after the other."""
 
-    def __init__(self, folder: Path, instead: Mapping[str, str]) -> None:
-        self.folder = folder  # where to type
-        # What is typed in place of something that this machine lacks, or that takes long
-        self.instead = instead
-        self.names: dict[str, Any] = {}  # of the Python of the page
-        self.others = ExitStack()  # servers of others, which end with the page
+    def __init__(self, folder: Path, replacements: Mapping[str, str]) -> None:
+        self.folder = folder  # current folder
+        # Texts to replace, because this machine lacks a resource or they take long
+        self.replacements = replacements
+        self.names: dict[str, Any] = {}  # of the page's Python code
+        self.other_servers = ExitStack()  # further servers, which end with the page
         self._server: subprocess.Popen[str] | None = None
-        self.port = "8000"  # at which a server listens here that listens at 8000 on the page
+        self.port = "8000"  # actual port of servers that use 8000 on the page
 
-    def change(self, text: str) -> str:
-        """The text as it is typed here."""
-        for page, here in self.instead.items():
-            text = text.replace(page, here)
+    def adapt(self, text: str) -> str:
+        """Replace texts and ports of a page."""
+        for original, replacement in self.replacements.items():
+            text = text.replace(original, replacement)
         return text.replace(":8000", f":{self.port}")
 
     def type(self, command: Command) -> None:
-        """Run a command; what the page says that it prints must be printed."""
+        """Run a command and check that it prints the lines on the page."""
         printed = ""
-        for part in self.change(command.text).split(" && "):
+        for part in self.adapt(command.text).split(" && "):
             if part.startswith("cd "):
                 self.folder /= part.removeprefix("cd ")
             elif re.match(r"contstim collect(?!.*--(?:links|withdraw))|contstim.* --serve$", part):
@@ -67,35 +67,39 @@ class Reader:
             elif part.startswith("contstim "):
                 printed += self._run(shlex.split(part)[1:], command.block)
             else:
-                done = subprocess.run(
+                process = subprocess.run(
                     ["bash", "-euc", part], cwd=self.folder, capture_output=True, text=True
                 )
-                assert done.returncode == 0, f"{command.block}: {part}\n{done.stdout}{done.stderr}"
-                printed += done.stdout
+                assert process.returncode == 0, (
+                    f"{command.block}: {part}\n{process.stdout}{process.stderr}"
+                )
+                printed += process.stdout
         for line in command.output:
-            assert self.change(line) in printed, f"{command.block}: {command.text}\n{printed}"
+            assert self.adapt(line) in printed, f"{command.block}: {command.text}\n{printed}"
 
     def _run(self, words: list[str], block: Block) -> str:
-        """Run the program in this process; a shell would replace `*.csv` by the files."""
-        found = (sorted(self.files(word)) if "*" in word else [word] for word in words)
-        words = [name for names in found for name in names]
-        done = run(self.folder, *words)
-        # 3: the study is complete but for searches that found nothing, which the pages explain
-        searches = words[0] in ("synthesize", "triplets", "run")
-        assert done.returncode in ((0, 3) if searches else (0,)), (
-            f"{block}: contstim {shlex.join(words)}\n{done.stdout}{done.stderr}"
+        """Run contstim in this process; expand `*.csv`, as a shell would."""
+        names_by_word = (
+            sorted(self.match_files(word)) if "*" in word else [word] for word in words
         )
-        return done.stdout
+        words = [name for names in names_by_word for name in names]
+        process = run(self.folder, *words)
+        # 3: the study is complete except for unsuccessful searches, which the pages explain
+        searches = words[0] in ("synthesize", "triplets", "run")
+        assert process.returncode in ((0, 3) if searches else (0,)), (
+            f"{block}: contstim {shlex.join(words)}\n{process.stdout}{process.stderr}"
+        )
+        return process.stdout
 
-    def files(self, pattern: str) -> list[str]:
-        """The files of a pattern, seen from the folder."""
+    def match_files(self, pattern: str) -> list[str]:
+        """List the files that match a pattern, relative to the folder."""
         return [path.relative_to(self.folder).as_posix() for path in self.folder.glob(pattern)]
 
     def serve(self, words: list[str]) -> str:
-        """Start a server as in a second terminal, in place of the one before; its address."""
-        self.close()
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = str(free.getsockname()[1])
+        """Start a server in place of the previous one, in a second terminal; return its address."""
+        self.stop_server()
+        with socket.create_server(("127.0.0.1", 0)) as free_socket:
+            self.port = str(free_socket.getsockname()[1])
         words = [word for word in words if word not in ("--port", "8000")]
         with (self.folder / "server.txt").open("w") as log:
             self._server = subprocess.Popen(
@@ -111,8 +115,8 @@ class Reader:
         assert address.startswith("http://"), (self.folder / "server.txt").read_text()
         return address
 
-    def close(self) -> None:
-        """Stop the server with Ctrl-C, if there is one."""
+    def stop_server(self) -> None:
+        """Stop the server with Ctrl-C, if it runs."""
         if self._server is None:
             return
         self._server.send_signal(signal.SIGINT)
@@ -120,50 +124,50 @@ class Reader:
         self._server = None
 
     def execute(self, block: Block) -> None:
-        """Run Python, with the names of the page's blocks before."""
-        code = compile("\n" * block.line + self.change(block.text), block.page, "exec")
+        """Run Python code with the names defined by earlier blocks of the page."""
+        code = compile("\n" * block.line + self.adapt(block.text), block.page, "exec")
         with chdir(self.folder):
             exec(code, self.names)
 
     def execute_r(self, block: Block) -> None:
-        """Run a program of R."""
+        """Run an R script."""
         program = shutil.which("Rscript")
         if program is None:
             pytest.skip("R is not installed")
         for package in re.findall(r"library\((\w+)\)", block.text):
-            asked = [program, "-e", f"library({package})"]
-            if subprocess.run(asked, capture_output=True, check=False).returncode:
+            arguments = [program, "-e", f"library({package})"]
+            if subprocess.run(arguments, capture_output=True, check=False).returncode:
                 pytest.skip(f"R has no package {package}")
         (self.folder / "block.R").write_text(block.text, encoding="utf-8")
-        done = subprocess.run(
+        process = subprocess.run(
             [program, "block.R"], cwd=self.folder, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, f"{block}\n{done.stdout}{done.stderr}"
+        assert process.returncode == 0, f"{block}\n{process.stdout}{process.stderr}"
 
     def submit(self, block: Block) -> None:
-        """Run a batch script as a cluster would, and then what it asks of contstim."""
+        """Run a batch script with a cluster's programs, and then its contstim commands."""
         (self.folder / "venv" / "bin").mkdir(parents=True, exist_ok=True)
         (self.folder / "venv" / "bin" / "activate").touch()
-        done = subprocess.run(
+        process = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", CLUSTER + block.text],
             cwd=self.folder,
             env=JOB,
             capture_output=True,
             text=True,
         )
-        assert done.returncode == 0, f"{block}\n{done.stderr}"
-        typed = (self.folder / "typed.txt").read_text().splitlines()
+        assert process.returncode == 0, f"{block}\n{process.stderr}"
+        lines = (self.folder / "typed.txt").read_text().splitlines()
         (self.folder / "typed.txt").unlink()
-        for line in typed:
-            self._run(shlex.split(self.change(shlex.join(json.loads(line)))), block)
+        for line in lines:
+            self._run(shlex.split(self.adapt(shlex.join(json.loads(line)))), block)
 
 
 @contextmanager
-def reading(folder: Path, instead: Mapping[str, str]) -> Iterator[Reader]:
-    """A reader whose servers end with the page."""
-    reader = Reader(folder, instead)
+def reading(folder: Path, replacements: Mapping[str, str]) -> Iterator[Reader]:
+    """Yield a reader whose servers stop at the end of the page."""
+    reader = Reader(folder, replacements)
     try:
         yield reader
     finally:
-        reader.close()
-        reader.others.close()
+        reader.stop_server()
+        reader.other_servers.close()

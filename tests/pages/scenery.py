@@ -1,4 +1,4 @@
-"""What a reader of the pages has: the files of the page of single commands, models, and answers."""
+"""Files and models that readers of the pages have: those of the page of single commands."""
 
 import csv
 import json
@@ -29,22 +29,22 @@ TRAINED: dict[str, tuple[str, ...]] = {
     "gpt2": ("gpt2", "gpt2-xl", "models/gpt2-xl", "runs/gpt2", "Qwen/Qwen2.5-7B"),
 }
 TINY = ("meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-70B")
-"""Networks in folders of names that pages give, which go before the hub: such as are trained in
-seconds on the text, to which a word is a token, and tiny ones of Llama, which is not trained."""
+"""Networks in folders that are named like models of the hub, which they replace. TRAINED is trained
+within seconds on the text, with words as tokens; TINY are tiny untrained Llama models."""
 
 FEWER = {
     "--per-pair 40": "--per-pair 10",
     "--groups 10": "--groups 5",
     "--out responses.csv": "--participants 15 --out responses.csv",
 }
-"""What the page of single commands asks for, and what is enough here."""
+"""Texts on the page of single commands, and replacements with smaller numbers."""
 
-LATER = ("contstim synthesize", "contstim review", "contstim analyze")
-"""Commands of that page whose results no other page needs; `tests.test_readme` runs them all."""
+UNUSED_RESULTS = ("contstim synthesize", "contstim review", "contstim analyze")
+"""Commands whose results no other page needs; `tests.test_readme` runs all commands."""
 
 
 def furnish(folder: Path, tiny_checkpoint: Callable[[str], Path]) -> None:
-    """Fill a folder as a reader has it who has typed the page of single commands."""
+    """Create the files that a reader has after typing the page of single commands."""
     for name, size, seed in (("corpus.txt", 4_000, 0), ("more.txt", 3_000, 1)):
         text = "".join(f"{sentence.text}\n" for sentence in generate(size, seed=seed))
         (folder / name).write_text(text, encoding="utf-8")
@@ -53,7 +53,7 @@ def furnish(folder: Path, tiny_checkpoint: Callable[[str], Path]) -> None:
     lines = (folder / "corpus.txt").read_text().splitlines(keepends=True)
     for name, size in (("beginning.txt", 600), ("few.txt", 20)):
         (folder / name).write_text("".join(lines[:size]))
-    # roberta-large is another BERT here: its own tokens are too many for the chain rule
+    # roberta-large is replaced by a BERT, because its tokens are too many for the chain rule
     networks = [*TRAINED.items(), ("bert --seed 2", ("roberta-large",))]
     for network, names in networks:
         line = f"train {network} --text beginning.txt --out {names[0]} --width 16 --layers 1"
@@ -63,14 +63,14 @@ def furnish(folder: Path, tiny_checkpoint: Callable[[str], Path]) -> None:
     reader = Reader(folder, FEWER)
     for block in read_blocks(ROOT / "docs" / "commands.md"):
         for command in read_commands(block):
-            if not command.text.startswith(LATER):
+            if not command.text.startswith(UNUSED_RESULTS):
                 reader.type(command)
     _write_other_files(folder)
     _write_answers(folder)
 
 
 def _write_other_files(folder: Path) -> None:
-    """What a reader has who goes on: reviews, an exported page, further texts and benchmarks."""
+    """Write files of later pages: reviews, an exported page, further texts and benchmarks."""
     for line in (
         "train ngram --text corpus.txt --order 1 --out unigram.arpa",
         "export jspsych --trials trials.csv --out experiment",
@@ -78,7 +78,7 @@ def _write_other_files(folder: Path) -> None:
         "generate minimal-pairs --per-paradigm 2 --only island_effects --out some",
     ):
         succeed(folder, line)
-    # what the first study leaves, as far as other pages name it
+    # results of the first study that other pages name
     (folder / "results" / "models").mkdir(parents=True)
     for path in folder.glob("*gram.arpa*"):
         shutil.copy(path, folder / "results" / "models")
@@ -88,7 +88,7 @@ def _write_other_files(folder: Path) -> None:
     (folder / "answers.csv").write_text(f"participant,model_a,model_b,preferred\n{rows}")
     shutil.copy(folder / "scores.csv", folder / "published.csv")
     write_reviews(folder, folder / "triplets.csv")
-    # of both kinds of stimuli, in one file
+    # one file with both kinds of stimuli
     items = [
         *undecided_items(read_pairs(folder / "pairs.csv")),
         *undecided_items(read_triplets(folder / "triplets.csv")),
@@ -96,7 +96,7 @@ def _write_other_files(folder: Path) -> None:
     keep = [replace(item, decision=Decision.KEEP) for item in items]
     write_review(folder / "review.csv", [replace(keep[0], decision=Decision.REJECT), *keep[1:]])
     _write_judgements(folder)
-    # Columns as the page names them; of the pairs' sentences both are there
+    # Columns as named on the page, with both sentences of each pair
     pairs = [
         json.loads(line)
         for path in sorted((folder / "some").glob("*.jsonl"))
@@ -122,7 +122,7 @@ def _write_other_files(folder: Path) -> None:
 
 
 def write_reviews(folder: Path, table: Path) -> None:
-    """Each of two reviewers rejects a triplet and keeps all others."""
+    """Write files of two reviewers, who each reject one triplet and keep all others."""
     triplets = read_triplets(table)
     for reviewer, rejected in (("Ann", 0), ("Bea", 1)):
         items = [
@@ -133,7 +133,7 @@ def write_reviews(folder: Path, table: Path) -> None:
 
 
 def _write_judgements(folder: Path) -> None:
-    """Judged sentences in the layout of LI-Adger, which has no licence, and in that of CoLA."""
+    """Write judged sentences in the layouts of LI-Adger, which has no licence, and CoLA."""
     published = folder / "li-adger"
     for name in ("data", "output"):
         (published / name).mkdir(parents=True)
@@ -164,8 +164,8 @@ def _write_judgements(folder: Path) -> None:
         (folder / f"{name}.tsv").write_text(cola, encoding="utf-8")
 
 
-class _People(PlantedAnswers):
-    """Everybody passes catch trials."""
+class _AttentivePeople(PlantedAnswers):
+    """All participants pass catch trials."""
 
     def __init__(self, trials: Sequence[Trial]) -> None:
         super().__init__(trials)
@@ -177,7 +177,7 @@ class _People(PlantedAnswers):
 
 
 def _write_answers(folder: Path) -> None:
-    """What platforms give back: two people answered each list of an exported experiment."""
+    """Write the files of platforms for two participants of each list of an experiment."""
     trials = read_trials(folder / "trials.csv")
     contracts: dict[str, tuple[PlatformContract, str]] = {
         "gorilla": (test_gorilla.TestContract(), "data_exp_1-v2_task-ab12.csv"),
@@ -187,13 +187,13 @@ def _write_answers(folder: Path) -> None:
         "qualtrics": (test_qualtrics.TestContract(), "data.csv"),
     }
     (folder / "data").mkdir()
-    for name, (contract, place) in contracts.items():
+    for name, (contract, path) in contracts.items():
         out = folder / "answers" / name
         succeed(folder, "export", name, "--trials", "trials.csv", "--out", f"answers/{name}/out")
         lists = contract.lists(out / "out")
         people = {f"{list_name}-{person}": list_name for list_name in lists for person in "ab"}
-        files = contract.data(out / "out", out, _People(trials), people)
+        files = contract.data(out / "out", out, _AttentivePeople(trials), people)
         for file in files:
-            target = folder / place
+            target = folder / path
             shutil.copy(file, target / file.name if target.is_dir() else target)
     shutil.rmtree(folder / "answers")

@@ -1,4 +1,4 @@
-"""Heat maps, against numbers by hand; figures as saved for readers, not with quicker PDFs."""
+"""Heat maps, against numbers by hand, and fonts of saved figures in the style for readers."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tests.conftest import STYLE_OF_READERS
 
 
 def test_text_in_a_pdf_stays_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Witness: the names of PDF (ISO 32000, 9.6) for fonts with and without their own programs."""
+    """Witness: the names in PDF (ISO 32000, 9.6) of fonts with and without embedded programs."""
     monkeypatch.setattr(canvas, "_STYLE", STYLE_OF_READERS)
     with canvas.styled():
         figure = canvas.new_figure(2, 2)
@@ -28,41 +28,43 @@ def test_text_in_a_pdf_stays_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 VALUES = np.array([[np.nan, 0.256], [0.744, -0.001]])
 
 
-def cells(figure: Figure) -> list[tuple[tuple[float, float], str]]:
+def read_cells(figure: Figure) -> list[tuple[tuple[float, float], str]]:
     return [(text.get_position(), text.get_text()) for text in figure.axes[0].texts]
 
 
-def test_cells_show_their_numbers_and_missing_ones_nothing() -> None:
-    """Witness: written by hand."""
+def test_cells_show_numbers_and_are_empty_if_missing() -> None:
+    """Witness: by hand."""
     shares, decimals = (
         heat_map("ab", "ab", VALUES, title="t", middle=0.0, numbers=numbers)
         for numbers in ("hundredths", "decimals")
     )
-    assert cells(shares) == [((1, 0), "26"), ((0, 1), "74"), ((1, 1), "0")]
-    assert cells(decimals) == [((1, 0), "0.26"), ((0, 1), "0.74"), ((1, 1), "0.00")]
+    assert read_cells(shares) == [((1, 0), "26"), ((0, 1), "74"), ((1, 1), "0")]
+    assert read_cells(decimals) == [((1, 0), "0.26"), ((0, 1), "0.74"), ((1, 1), "0.00")]
     negative = heat_map("a", "b", -VALUES[1:, :1], title="t", middle=0.0, numbers="decimals")
-    assert cells(negative) == [((0, 0), "\N{MINUS SIGN}0.74")]
+    assert read_cells(negative) == [((0, 0), "\N{MINUS SIGN}0.74")]
 
 
-def test_the_scale_grows_from_the_tenth_below_or_lies_about_the_middle() -> None:
+def test_scale_starts_below_the_minimum_or_is_symmetric() -> None:
     """Witness: by hand."""
-    grows = heat_map("ab", "ab", np.abs(VALUES) + 0.3, title="t").axes[0].images[0]
-    assert grows.get_clim() == pytest.approx((0.3, 1))
-    diverges = heat_map("ab", "ab", VALUES, title="t", middle=0.25).axes[0].images[0]
-    assert diverges.get_clim() == (-0.5, 1)
+    sequential = heat_map("ab", "ab", np.abs(VALUES) + 0.3, title="t").axes[0].images[0]
+    assert sequential.get_clim() == pytest.approx((0.3, 1))
+    diverging = heat_map("ab", "ab", VALUES, title="t", middle=0.25).axes[0].images[0]
+    assert diverging.get_clim() == (-0.5, 1)
 
 
 @pytest.mark.parametrize("middle", [None, 0.5])
-def test_numbers_stand_out_from_their_cells(middle: float | None) -> None:
-    """Witness: the contrast of WCAG 2, at least 3 : 1, the limit for parts of figures."""
+def test_numbers_have_enough_contrast(middle: float | None) -> None:
+    """Witness: the contrast of WCAG 2, which must be at least 3 : 1 for parts of figures."""
     values = np.linspace(0, 1, 21)[None]
     axes = heat_map("a", [str(i) for i in range(21)], values, title="t", middle=middle).axes[0]
 
     def luminance(colour: object) -> float:
-        parts: FloatArray = np.array(to_rgb(colour))  # type: ignore[arg-type]
-        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        channels: FloatArray = np.array(to_rgb(colour))  # type: ignore[arg-type]
+        linear = np.where(
+            channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4
+        )
         return float(linear @ (0.2126, 0.7152, 0.0722))
 
     for text, value in zip(axes.texts, values[0], strict=True):
-        both = [luminance(text.get_color()), luminance(axes.images[0].to_rgba(value)[:3])]
-        assert (max(both) + 0.05) / (min(both) + 0.05) >= 3
+        luminances = [luminance(text.get_color()), luminance(axes.images[0].to_rgba(value)[:3])]
+        assert (max(luminances) + 0.05) / (min(luminances) + 0.05) >= 3

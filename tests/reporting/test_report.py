@@ -1,4 +1,4 @@
-"""Reports against parsers of HTML and Markdown; templates with whatever values hold."""
+"""Reports, against parsers of HTML and Markdown, and templates with arbitrary values."""
 
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
@@ -32,8 +32,8 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (900).to_bytes(4) + (300).to_bytes(4)
 HOSTILE = st.text(st.sampled_from("a <>&\"'*`|$_[]{}%\\#"), min_size=1).map(str.strip)
 
 
-class _Reader(HTMLParser):
-    """The texts and tags of a page in their order."""
+class _PageParser(HTMLParser):
+    """Collect the texts and tags of a page in their order."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class _Reader(HTMLParser):
             self.texts.append(data)
 
 
-def _report(text: str) -> Report:
+def _build_report(text: str) -> Report:
     return Report(
         text,
         (
@@ -66,26 +66,25 @@ def _report(text: str) -> Report:
 
 
 @given(HOSTILE.filter(bool))
-def test_no_text_becomes_markup_of_the_page(text: str) -> None:
+def test_texts_never_become_html_markup(text: str) -> None:
     """Witness: Python's HTML parser finds the same tags as in a page of harmless texts."""
-    harmless, hostile = (_Reader(_report(t).html()) for t in ("word", text))
+    harmless, hostile = (_PageParser(_build_report(t).html()) for t in ("word", text))
     assert hostile.tags == harmless.tags
     assert [t == text for t in hostile.texts] == [t == "word" for t in harmless.texts]
 
 
 @given(HOSTILE.filter(bool))
-def test_no_text_becomes_markup_of_markdown(text: str) -> None:
-    """Witness: markdown-it, a CommonMark parser with GitHub's tables, shows every text as it is."""
+def test_texts_never_become_markdown_markup(text: str) -> None:
+    """Witness: markdown-it, a CommonMark parser with GitHub's tables, shows all texts unchanged."""
     markdown_it = pytest.importorskip("markdown_it")
     reader = markdown_it.MarkdownIt("commonmark").enable("table")
-    page = _Reader(reader.render(_report(text).markdown()))
-    harmless = _Reader(reader.render(_report("word").markdown()))
+    page = _PageParser(reader.render(_build_report(text).markdown()))
+    harmless = _PageParser(reader.render(_build_report("word").markdown()))
     assert page.tags == harmless.tags
     assert [t == text for t in page.texts] == [t == "word" for t in harmless.texts]
 
 
-def test_a_page_by_hand() -> None:
-    """Witness: written by hand."""
+def test_page_by_hand() -> None:
     report = Report(
         "Power",
         (
@@ -115,20 +114,20 @@ def test_names_in_messages_are_code(message: str, html: str) -> None:
     assert f"<p>{html}</p>" in Report("title", [Paragraph(with_code(message))]).html()
 
 
-def test_rows_have_a_cell_for_each_name() -> None:
+def test_error_for_rows_of_another_length() -> None:
     with pytest.raises(ValueError, match="A row has 1 cells, but the header 2"):
         Table(("a", "b"), [("x",)])
 
 
 @given(st.text(min_size=1))
-def test_links_lead_to_files_beside_the_page(path: str) -> None:
-    """Witness: the standard library's reader of addresses; a file is never a scheme or a host."""
+def test_links_lead_to_files_next_to_the_page(path: str) -> None:
+    """Witness: the URL parser of the standard library; a file name is never a scheme or host."""
     address = urlsplit(Span("file", "a", path).address)
     assert unquote(address.path) == f"./{path}"
     assert not any((address.scheme, address.netloc, address.query, address.fragment))
 
 
-def test_names_lose_what_does_not_tell_them_apart() -> None:
+def test_common_parts_of_names_are_removed() -> None:
     assert short_names(["hf:runs/a/bert@chain", "hf:runs/gpt2"]) == ["bert@chain", "gpt2"]
     assert short_names(["hf:a/x/bert@chain", "hf:a/y/bert@chain", "hf:gpt2"]) == [
         *("x/bert@chain", "y/bert@chain", "hf:gpt2")
@@ -137,7 +136,7 @@ def test_names_lose_what_does_not_tell_them_apart() -> None:
     assert short_names(["kenlm:m.arpa", "m.arpa"]) == ["kenlm:m.arpa", "m.arpa"]
 
 
-def test_long_names_keep_their_ends_and_a_number_where_these_coincide() -> None:
+def test_long_names_keep_their_ends_and_are_numbered_if_equal() -> None:
     seeds = [f"hf:runs/seed{n}/bert-base-uncased-finetuned@pll-original" for n in (1, 2)]
     assert short_names([*seeds, "hf:runs/gpt2"]) == [
         "(1) …-finetuned@pll-original",
@@ -148,33 +147,44 @@ def test_long_names_keep_their_ends_and_a_number_where_these_coincide() -> None:
 
 
 @given(st.lists(st.text("(12) …/x", min_size=24, max_size=34), max_size=8))
-def test_names_coincide_only_where_they_are_the_same(names: list[str]) -> None:
-    found = shortened(names)
-    assert all(len(name) <= 28 for name in found)
-    assert len(set(found)) == len(set(names)) == len(set(zip(names, found, strict=True)))
+def test_shortened_names_are_equal_only_if_names_are(names: list[str]) -> None:
+    short = shortened(names)
+    assert all(len(name) <= 28 for name in short)
+    assert len(set(short)) == len(set(names)) == len(set(zip(names, short, strict=True)))
 
 
 _SIGNS = st.text(st.sampled_from("\\*`#|-+{}<&a "))
 
 
 @given(value=_SIGNS.map(lambda text: f"x{text}x") | st.just("# heading\n\n- item\n| cell |"))
-def test_a_value_is_text_and_nothing_else(value: str) -> None:
-    """Witness: the parts that a reader of the template expects, written down by hand."""
-    shown = " ".join(value.split("\n")) if "\n\n" not in value else "# heading - item | cell |"
+def test_template_values_are_plain_text(value: str) -> None:
+    """Witness: the expected parts of the template, written by hand."""
+    plain_text = " ".join(value.split("\n")) if "\n\n" not in value else "# heading - item | cell |"
     report = fill_template("tests.reporting", "values.md.jinja", value=value)
     assert report == Report(
-        shown,
+        plain_text,
         [
-            Paragraph(shown),
-            Paragraph((f"Before {shown}, ", strong(shown), ", ", code(shown), ", and after.")),
-            Bullets([shown, f"{shown} and 1,200"]),
+            Paragraph(plain_text),
+            Paragraph(
+                (
+                    f"Before {plain_text}, ",
+                    strong(plain_text),
+                    ", ",
+                    code(plain_text),
+                    ", and after.",
+                )
+            ),
+            Bullets([plain_text, f"{plain_text} and 1,200"]),
             Table(
-                ["name", shown, "note"], [[shown, "0.5", (strong(shown),)]] * 2, texts=1, notes=1
+                ["name", plain_text, "note"],
+                [[plain_text, "0.5", (strong(plain_text),)]] * 2,
+                texts=1,
+                notes=1,
             ),
         ],
     )
 
 
-def test_a_value_that_is_lacking_is_an_error() -> None:
+def test_missing_template_value_is_an_error() -> None:
     with pytest.raises(UndefinedError):
         fill_template("tests.reporting", "values.md.jinja")

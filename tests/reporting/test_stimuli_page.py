@@ -1,4 +1,4 @@
-"""A page of stimuli, against what is read from it by hand."""
+"""The page of stimuli, against values by hand."""
 
 import re
 from dataclasses import replace
@@ -31,26 +31,29 @@ SCORES = ScoreTable((FIRST, SECOND), ("<a>", "b"), np.array([[-8.0, -3.0], [-4.0
 
 def test_changed_words_are_marked() -> None:
     """Witness: by hand."""
-    sat = ("The", " ", changed("<b>", title="dog → <b>"), " ", "sat", ".")
-    assert mark_changes(Sentence.parse("The <b> sat."), {1: "dog → <b>"}) == sat
+    expected = ("The", " ", changed("<b>", title="dog → <b>"), " ", "sat", ".")
+    assert mark_changes(Sentence.parse("The <b> sat."), {1: "dog → <b>"}) == expected
     assert "".join(map(str, mark_changes(Sentence.parse("The dog sat?"), {}))) == "The dog sat?"
 
 
-def test_the_pointer_on_a_changed_word_tells_both_parts_of_speech() -> None:
-    """Witness: by hand. The page tells the share of flagged triplets, and figures of the set."""
-    ran = replace(TRIPLET, synthetic_2=Sentence.parse("The dogs sat."))
-    html = stimuli_report("x", [ran], flagged=flags_of([ran])).html()
+def test_changed_words_show_both_parts_of_speech() -> None:
+    """Witness: by hand.
+
+    The page also shows the share of flagged triplets and statistics of the set.
+    """
+    triplet = replace(TRIPLET, synthetic_2=Sentence.parse("The dogs sat."))
+    html = stimuli_report("x", [triplet], flagged=flags_of([triplet])).html()
     tag = '<mark title="dog (noun, singular) → dogs (noun, plural)">dogs</mark>'
     assert tag in html
     assert "point at a word to see its old and new part of speech" in html
-    assert "point at a word" not in stimuli_report("x", [ran]).html()
+    assert "point at a word" not in stimuli_report("x", [triplet]).html()
     assert "1 of 1 item (100%) have flags" in html
-    # The smaller side is 5 nats, log p of "The dog sat." less that of "The <b> sat." under <a>
+    # The smaller drop is 5 nats: log p of "The dog sat." minus "The <b> sat." under <a>
     assert re.search(r"smaller drop in log-probability, nats</td><td[^>]*>5.00<", html)
     assert "of these, of another part of speech" in html
 
 
-def test_each_model_has_the_sentence_it_prefers_to_its_rejected_one_in_bold() -> None:
+def test_preferred_sentences_have_bold_log_probabilities() -> None:
     """Witness: by hand. <a> rejects synthetic_1 (-15), b rejects synthetic_2 (-30)."""
     page = stimuli_report("A & B", [TRIPLET, PAIR], scores=SCORES).html()
     bold = re.findall(r'class="number"><strong>(-[\d.]+)<', page)
@@ -61,7 +64,7 @@ def test_each_model_has_the_sentence_it_prefers_to_its_rejected_one_in_bold() ->
     assert "http" not in page
 
 
-def test_without_scores_pairs_have_their_ranks_and_no_map() -> None:
+def test_pairs_without_scores_show_ranks_and_no_map() -> None:
     page = stimuli_report("x", [PAIR])
     assert not any(isinstance(part, Picture) for part in page.parts)
     bold = re.findall(r'class="number"><strong>([\d.]+)<', page.html())
@@ -72,8 +75,8 @@ def test_without_scores_pairs_have_their_ranks_and_no_map() -> None:
         stimuli_report("x", [])
 
 
-def test_the_map_shows_how_often_two_models_agree() -> None:
-    """Witness: by hand. Of the three pairs of rows, a and b order two alike; c ties them all."""
+def test_map_shows_how_often_two_models_agree() -> None:
+    """Witness: by hand. Models a and b order two of three row pairs equally; c always ties."""
     scores = ScoreTable(
         tuple(map(Sentence.parse, ("One.", "Two.", "Three."))),
         ("a", "b", "c"),
@@ -84,7 +87,7 @@ def test_the_map_shows_how_often_two_models_agree() -> None:
 
 
 def test_arrows_lead_from_natural_to_synthetic_sentences() -> None:
-    """Witness: the log-probabilities of the triplet, and those of the other sentences."""
+    """Witness: the log-probabilities of the triplet and of the other sentences."""
     (axes,) = arrows_figure([TRIPLET], SCORES).axes
     first, second = (a for a in axes.collections if isinstance(a, Quiver))
     arrow: Any
@@ -97,7 +100,7 @@ def test_arrows_lead_from_natural_to_synthetic_sentences() -> None:
     ]
     labels = axes.get_xlabel(), axes.get_ylabel()
     assert labels == ("log p under <a> (nats)", "log p under b (nats)")
-    others = [replace(TRIPLET, model_2=f"m{n}") for n in range(8)]
-    assert len([axes for axes in arrows_figure(others).axes if axes.axison]) == 6
-    page = stimuli_report("x", others)
+    other_triplets = [replace(TRIPLET, model_2=f"m{n}") for n in range(8)]
+    assert len([axes for axes in arrows_figure(other_triplets).axes if axes.axison]) == 6
+    page = stimuli_report("x", other_triplets)
     assert [part.name for part in page.parts if isinstance(part, Picture)] == ["log-probabilities"]

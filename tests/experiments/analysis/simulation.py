@@ -1,4 +1,4 @@
-"""Experiments whose truth is known: people follow one model with a given probability."""
+"""Simulated experiments: participants follow one model with a given probability."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ TARGETED = (
 
 @dataclass(frozen=True)
 class Experiment:
-    """What `analyze` takes."""
+    """Arguments of `analyze`."""
 
     trials: tuple[Trial, ...]
     responses: tuple[Response, ...]
@@ -38,14 +38,17 @@ def simulate(
     follow: float = 0.85,
     seed: int = 0,
 ) -> Experiment:
-    """Everybody follows the first model with a probability; catch trials are always right.
+    """Simulate participants who follow the first model; they always pass catch trials.
 
-    `groups` are participants of each group, `each` trials for each pair of models and kind of
-    trial, and untargeted trials by twelve; `follow` is the probability.
+    `groups` are numbers of participants, `each` is the number of trials for each pair of models and
+    kind of trial. Each untargeted condition has twelve trials. `follow` is the probability of
+    following.
     """
     rng = np.random.default_rng(seed)
     trials = tuple(
-        trial for g in range(1, len(groups) + 1) for trial in _trials(models, g, each, conditions)
+        trial
+        for g in range(1, len(groups) + 1)
+        for trial in _make_trials(models, g, each, conditions)
     )
     texts = [text for trial in trials for text in (trial.sentence_1, trial.sentence_2)]
     log_probs = -rng.gamma(9, 6, (len(texts), len(models)))
@@ -55,34 +58,34 @@ def simulate(
     ratios = log_probs[1::2, 0] - log_probs[::2, 0]
     responses = []
     for group, people in enumerate(groups, start=1):
-        own = [n for n, trial in enumerate(trials) if trial.group == group]
+        indices = [n for n, trial in enumerate(trials) if trial.group == group]
         for person in range(people):
-            for position, n in enumerate(rng.permutation(own), start=1):
+            for position, n in enumerate(rng.permutation(indices), start=1):
                 steps = int(rng.integers(0, 3))
                 catch = trials[n].condition is Condition.CATCH
                 second = (ratios[n] > 0) == (rng.random() < follow) and not catch
-                about = (f"g{group}p{person}", group, trials[n].trial_id)
+                identifiers = (f"g{group}p{person}", group, trials[n].trial_id)
                 rating, left = 4 + steps if second else 3 - steps, int(rng.integers(1, 3))
-                responses.append(Response(*about, rating, left, position, 1000.0))
+                responses.append(Response(*identifiers, rating, left, position, 1000.0))
     return Experiment(trials, tuple(responses), ScoreTable(tuple(texts), tuple(models), log_probs))
 
 
-def _trials(
+def _make_trials(
     models: Sequence[str], group: int, each: int, conditions: Collection[Condition]
 ) -> list[Trial]:
-    made = [
+    specifications = [
         (condition, kinds, pair)
         for pair in combinations(models, 2)
         for condition, kinds in TARGETED
         for _ in range(each)
     ]
     for condition, kind_2 in ((Condition.RANDOM_NATURAL, N), (Condition.CATCH, Kind.SHUFFLED)):
-        made += [(condition, (N, kind_2), ("", ""))] * 12
+        specifications += [(condition, (N, kind_2), ("", ""))] * 12
     return [
         new_trial(
             *(f"trial-{group}-{n}", group, f"First g{group}x{n}.", f"Second g{group}x{n}."),
-            *(condition, models_of, kinds),
+            *(condition, pair_of_trial, kinds),
         )
-        for n, (condition, kinds, models_of) in enumerate(made)
+        for n, (condition, kinds, pair_of_trial) in enumerate(specifications)
         if condition in conditions
     ]

@@ -22,13 +22,13 @@ from contstim.experiments.analysis.e_values import (
 ALPHA = 0.05
 
 
-def match(x: list[float], a: str = "a", b: str = "b") -> Match:
+def build_match(x: list[float], a: str = "a", b: str = "b") -> Match:
     return Match(a, b, np.array(x, np.float64), np.ones(len(x)))
 
 
 @given(st.lists(st.floats(-1, 1), max_size=30))
-def test_e_is_the_mean_of_eight_products(x: list[float]) -> None:
-    """Outside witness: the formula, one factor after the other."""
+def test_e_value_is_the_mean_of_eight_products(x: list[float]) -> None:
+    """Witness: the formula, one factor after the other."""
     for n in range(len(x) + 1):
         products = []
         for bet in (0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 0.95):
@@ -40,8 +40,8 @@ def test_e_is_the_mean_of_eight_products(x: list[float]) -> None:
         assert np.exp(log_e_values(np.array(x))[n]) == pytest.approx(expected, rel=1e-12)
 
 
-def test_outcomes_are_means_over_the_people_of_a_list_of_differences_of_shares() -> None:
-    """Outside witness: by hand."""
+def test_outcomes_are_means_over_participants_of_a_list() -> None:
+    """By hand."""
     rows = [
         ("ann", "a", "b", "a", "1"),
         ("ann", "b", "a", "a", "1"),
@@ -57,53 +57,64 @@ def test_outcomes_are_means_over_the_people_of_a_list_of_differences_of_shares()
     assert (ac.x.tolist(), bc.x.tolist(), bc.share) == ([-1], [], 0.5)
 
 
-def test_a_winner_needs_more_evidence_than_a_beaten_model() -> None:
-    # Without an answer for c, E of b against a is enough to drop a of three models, not to win
+def test_winner_needs_more_evidence_than_a_beaten_model() -> None:
+    # Without data on c, E of b against a is enough to drop a from three models, not to win
     n = next(n for n in range(1, 99) if log_e_values(np.ones(n))[-1] >= log(2 / ALPHA))
-    matches = [match([-1.0] * n), match([], "a", "c"), match([1.0] * n, "b", "c")]
+    matches = [build_match([-1.0] * n), build_match([], "a", "c"), build_match([1.0] * n, "b", "c")]
     verdict = verdict_of(matches, ALPHA)
     assert (verdict.beaten, verdict.surviving, verdict.winner) == ({"a": "b", "c": "b"}, ["b"], "")
-    matches = [match([-1.0] * 2 * n), match([], "a", "c"), match([1.0] * 2 * n, "b", "c")]
+    matches = [
+        build_match([-1.0] * 2 * n),
+        build_match([], "a", "c"),
+        build_match([1.0] * 2 * n, "b", "c"),
+    ]
     assert verdict_of(matches, ALPHA).winner == "b"
-    cycle = [match([1.0] * 9), match([-1.0] * 9, "a", "c"), match([1.0] * 9, "b", "c")]
+    cycle = [
+        build_match([1.0] * 9),
+        build_match([-1.0] * 9, "a", "c"),
+        build_match([1.0] * 9, "b", "c"),
+    ]
     assert verdict_of(cycle, ALPHA).text.startswith("No model beats all others")
-    assert verdict_of([match([0.2])], ALPHA).text == "Undecided between a, b."
+    assert verdict_of([build_match([0.2])], ALPHA).text == "Undecided between a, b."
 
 
-def test_a_model_that_is_not_worse_is_seldom_dropped_at_any_look() -> None:
-    """Planted: three equal models; a list of five people counted singly breaks the guarantee."""
+def test_equal_model_is_rarely_dropped_at_any_look() -> None:
+    """Planted: three equal models.
+
+    Counting five participants of a list singly breaks the guarantee.
+    """
     rng = np.random.default_rng(1)
     n_worlds, n_lists, limit = 400, 40, log(2 / ALPHA)
 
-    def dropped(*, singly: bool) -> float:
-        count = 0
+    def share_dropped(*, singly: bool) -> float:
+        n_dropped = 0
         for _ in range(n_worlds):
-            against = []
+            outcomes_of_matches = []
             for _ in combinations(range(3), 2):
-                items = rng.normal(0, 0.4, (n_lists, 1))  # shared by the people of a list
+                items = rng.normal(0, 0.4, (n_lists, 1))  # shared by the participants of a list
                 people = np.clip(items + rng.normal(0, 0.3, (n_lists, 5)), -1, 1)
-                against.append(people.ravel() if singly else people.mean(axis=1))
-            # The first model plays two of the matches
-            count += any(log_e_values(-x).max() >= limit for x in against[:2])
-        return count / n_worlds
+                outcomes_of_matches.append(people.ravel() if singly else people.mean(axis=1))
+            # The first model takes part in two of the matches
+            n_dropped += any(log_e_values(-x).max() >= limit for x in outcomes_of_matches[:2])
+        return n_dropped / n_worlds
 
     error = 2 * np.sqrt(ALPHA * (1 - ALPHA) / n_worlds)
-    assert dropped(singly=False) <= ALPHA + error
-    assert dropped(singly=True) > 0.2
+    assert share_dropped(singly=False) <= ALPHA + error
+    assert share_dropped(singly=True) > 0.2
 
 
-def test_the_interval_holds_the_mean_and_shrinks() -> None:
+def test_interval_contains_the_mean_and_shrinks() -> None:
     rng = np.random.default_rng(2)
-    widths, inside = {}, 0
+    widths, n_covering = {}, 0
     for n in (20, 200):
         for _ in range(50):
             x = rng.choice([-1.0, 0.0, 1.0], n, p=[0.2, 0.2, 0.6])
-            low, high = match(x.tolist()).interval(ALPHA)
-            inside += low <= 0.4 <= high
+            low, high = build_match(x.tolist()).interval(ALPHA)
+            n_covering += low <= 0.4 <= high
             widths[n] = high - low
-    assert inside >= 95
+    assert n_covering >= 95
     assert widths[200] < widths[20] / 2
-    assert match([]).interval(ALPHA) == (-1, 1)
+    assert build_match([]).interval(ALPHA) == (-1, 1)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +125,7 @@ def test_the_interval_holds_the_mean_and_shrinks() -> None:
         ("p,a,b,a,1\np,a,b,a,2", "p must have one list"),
     ],
 )
-def test_bad_answers_are_refused(tmp_path: Path, row: str, message: str) -> None:
+def test_invalid_answers_are_rejected(tmp_path: Path, row: str, message: str) -> None:
     path = tmp_path / "answers.csv"
     path.write_text(f"participant,model_a,model_b,preferred,list\n{row}\n")
     with pytest.raises(InputError, match=message):

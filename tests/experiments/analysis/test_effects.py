@@ -1,4 +1,4 @@
-"""Comparisons, on experiments whose truth is planted."""
+"""Comparisons of models and ceilings, on experiments with a planted effect."""
 
 from dataclasses import replace
 
@@ -26,21 +26,21 @@ from tests.experiments.analysis.simulation import Experiment, simulate
 UNITS: tuple[Units, ...] = ("groups", "participants")
 
 
-def ratings_of(made: Experiment) -> Ratings:
-    return gather(made.trials, made.responses, made.scores)
+def gather_ratings(experiment: Experiment) -> Ratings:
+    return gather(experiment.trials, experiment.responses, experiment.scores)
 
 
 @pytest.fixture(scope="module")
 def ratings() -> Ratings:
-    return ratings_of(simulate(groups=(5,) * 10, each=6, follow=0.85))
+    return gather_ratings(simulate(groups=(5,) * 10, each=6, follow=0.85))
 
 
 @pytest.mark.parametrize("scope", [s for s in Scope if s not in (Scope.OVERALL, Scope.MINIMAL)])
-def test_the_model_that_people_follow_is_recovered(ratings: Ratings, scope: Scope) -> None:
-    """Planted: .85 of choices; the others know nothing, so half."""
+def test_planted_model_is_recovered(ratings: Ratings, scope: Scope) -> None:
+    """Planted: .85 of choices follow model a; the others are at chance."""
     family = every_contrast(ratings.models)
     result = compare(ratings, scope, ACCURACY, family, Sampling("groups"))
-    values = {one.model: one.value for one in result.models}
+    values = {row.model: row.value for row in result.models}
     assert values["a"] == pytest.approx(0.85, abs=0.04)
     assert values["b"] == pytest.approx(0.5, abs=0.12)
     assert result.beaten_by("a") == {"b", "c"}
@@ -48,23 +48,23 @@ def test_the_model_that_people_follow_is_recovered(ratings: Ratings, scope: Scop
 
 
 @pytest.mark.slow
-def test_the_truth_is_not_called_below_the_ceiling() -> None:
-    """Planted: artificial participants follow a model that knows nothing of shuffled words.
+def test_true_model_is_not_below_the_ceiling() -> None:
+    """Planted: artificial participants follow a model whose scores do not detect shuffled words.
 
-    Of 5 studies and 12 results each, .05 at most may call it significantly below; with catch
-    trials, which people pass whatever the model says, nearly all overall results do.
+    In 5 studies with 12 results each, at most .05 are significantly below. With catch trials, which
+    participants pass regardless of the model, nearly all overall results are.
     """
-    made = simulate(groups=(6, 6), each=3)
-    log_probs = made.scores.log_probs.copy()
-    for row, trial in enumerate(made.trials):
+    experiment = simulate(groups=(6, 6), each=3)
+    log_probs = experiment.scores.log_probs.copy()
+    for row, trial in enumerate(experiment.trials):
         if trial.condition is Condition.CATCH:
             log_probs[2 * row : 2 * row + 2] = log_probs[2 * row : 2 * row + 2][::-1]
-    scores = replace(made.scores, log_probs=log_probs)
+    scores = replace(experiment.scores, log_probs=log_probs)
     family = every_contrast(scores.models)
     below: dict[bool, list[bool]] = {False: [], True: []}
     for seed in range(5):
-        people = artificial_participants(made.trials, scores, "a", seed=seed)
-        ratings = gather(made.trials, simulate_responses(people, 12), scores)
+        people = artificial_participants(experiment.trials, scores, "a", seed=seed)
+        ratings = gather(experiment.trials, simulate_responses(people, 12), scores)
         for scope in Scope:
             for measure in MEASURES:
                 result = compare(ratings, scope, measure, family, Sampling("crossed"))
@@ -76,24 +76,27 @@ def test_the_truth_is_not_called_below_the_ceiling() -> None:
     assert np.mean(below[True]) > 0.9
 
 
-def test_results_are_means_over_groups_of_means_over_people() -> None:
-    """Unequal groups: by hand from the evaluation of every participant."""
-    ratings = ratings_of(simulate(groups=(2, 5, 3)))
+def test_results_are_means_over_groups_of_participant_means() -> None:
+    """Groups differ in size. Computed by hand from the values of all participants."""
+    ratings = gather_ratings(simulate(groups=(2, 5, 3)))
     family = [("a", CEILING)]
     groups, people = (
         compare(ratings, Scope.NATURAL, COSINE, family, Sampling(units)) for units in UNITS
     )
-    found = groups.evaluation
-    for side, values in (("value_first", found.values[:, 0]), ("value_second", found.lower[:, 0])):
-        means = [values[found.groups == n].mean() for n in (1, 2, 3)]
+    evaluation = groups.evaluation
+    for side, values in (
+        ("value_first", evaluation.values[:, 0]),
+        ("value_second", evaluation.lower[:, 0]),
+    ):
+        means = [values[evaluation.groups == n].mean() for n in (1, 2, 3)]
         assert getattr(groups.comparisons[0], side) == pytest.approx(np.mean(means))
         assert getattr(people.comparisons[0], side) == pytest.approx(values.mean())
     assert (groups.comparisons[0].n_units, people.comparisons[0].n_units) == (3, 10)
     assert people.comparisons[0].holds_for == "these items"
 
 
-def test_a_crossed_test_is_the_difference_by_its_error(ratings: Ratings) -> None:
-    """Witness: scipy's t-distribution; the interval leaves out 0 where p is below .05."""
+def test_crossed_test_divides_the_difference_by_its_error(ratings: Ratings) -> None:
+    """Witness: scipy's t-distribution. The interval excludes 0 if p is below .05."""
     family = every_contrast(ratings.models)
     result = compare(ratings, Scope.OVERALL, COSINE, family, Sampling("crossed"))
     for test in result.comparisons:
@@ -101,19 +104,21 @@ def test_a_crossed_test_is_the_difference_by_its_error(ratings: Ratings) -> None
         freedom = test.interval.degrees_of_freedom
         assert test.statistic == pytest.approx(t)
         assert test.p_value == pytest.approx(2 * student.sf(abs(t), freedom))
-        apart = test.interval.low > 0 or test.interval.high < 0
-        assert apart == (test.p_value < 0.05)
-        assert test.holds_for == LIKE
+        excludes_zero = test.interval.low > 0 or test.interval.high < 0
+        assert excludes_zero == (test.p_value < 0.05)
+        assert test.holds_for == SIMILAR
         assert np.sign(test.standardised) == np.sign(test.difference)
         assert test.low_standardised <= test.standardised <= test.high_standardised
-        # It is the effect size of a test that was not made
+        # The rank-biserial correlation belongs to the signed-rank test, which was not run
         assert np.isnan([test.rank_biserial, test.low_rank_biserial]).all()
     assert result.detectability.needed == 1
 
 
-def test_differences_on_single_answers_are_the_unit_of_standardised_ones() -> None:
-    """Witness: numpy's variance of the difference on single answers, person by person."""
-    ratings = ratings_of(simulate(groups=(60,), each=40, conditions=(Condition.RANDOM_NATURAL,)))
+def test_standardised_differences_divide_by_the_sd_of_responses() -> None:
+    """Witness: numpy's variance of the difference in single responses of each participant."""
+    ratings = gather_ratings(
+        simulate(groups=(60,), each=40, conditions=(Condition.RANDOM_NATURAL,))
+    )
     family = [("a", "b")]
     (test,) = compare(ratings, Scope.RANDOM, ACCURACY, family, Sampling("crossed")).comparisons
     shares = np.array([test.value_first, test.value_second])
@@ -125,7 +130,7 @@ def test_differences_on_single_answers_are_the_unit_of_standardised_ones() -> No
 
 
 def test_few_groups_and_shared_items_are_crossed() -> None:
-    """By hand: five groups reach p = .0625 at best, and six .03125, below .05 for one contrast."""
+    """By hand: five groups reach p = .0625, six reach .03125, which is enough for one contrast."""
     random = (Condition.RANDOM_NATURAL,)
     planned = [("a", "b")]
     for groups, contrasts, units in (
@@ -134,43 +139,43 @@ def test_few_groups_and_shared_items_are_crossed() -> None:
         ((3,) * 6, planned, "groups"),
         ((3,) * 10, every_contrast("abc"), "groups"),
     ):
-        ratings = ratings_of(simulate(groups=groups, conditions=random))
+        ratings = gather_ratings(simulate(groups=groups, conditions=random))
         assert suited_units(ratings, contrasts, Sampling()) == units
-    # Holm's first of six tests has to be below .05 / 6, which nine groups reach and seven do not.
+    # Holm's first of six tests must be below .05 / 6, which nine groups reach and seven do not.
     for n, units in ((7, "crossed"), (9, "groups")):
-        ratings = ratings_of(simulate(groups=(3,) * n, conditions=random))
+        ratings = gather_ratings(simulate(groups=(3,) * n, conditions=random))
         holm = Sampling(correction="holm")
         assert suited_units(ratings, every_contrast("abc"), holm) == units
     first, *others = ratings.groups
-    same = replace(others[0], trials=first.trials)
-    shared = Ratings(ratings.models, (first, same, *others[1:]))
+    same_trials = replace(others[0], trials=first.trials)
+    shared = Ratings(ratings.models, (first, same_trials, *others[1:]))
     assert suited_units(shared, planned, Sampling()) == "crossed"
 
 
 @pytest.mark.parametrize("units", ["groups", "participants", "crossed"])
-def test_what_cannot_vary_is_named_and_nothing_warns(units: Units) -> None:
-    """A model that ties everywhere against one like it, and ratings that are all alike."""
-    made = simulate(groups=(3, 3), conditions=(Condition.RANDOM_NATURAL,))
-    flat = np.zeros((len(made.scores.log_probs), 2)) - 5
-    scores = ScoreTable(made.scores.sentences, ("a", "b"), flat)
-    responses = tuple(replace(r, rating=2) for r in made.responses)
-    ratings = gather(made.trials, responses, scores)
-    alike = "no variance: all participants of a group have the same value"
+def test_zero_variance_is_noted_without_warnings(units: Units) -> None:
+    """Two models with constant scores, and constant ratings."""
+    experiment = simulate(groups=(3, 3), conditions=(Condition.RANDOM_NATURAL,))
+    flat = np.zeros((len(experiment.scores.log_probs), 2)) - 5
+    scores = ScoreTable(experiment.scores.sentences, ("a", "b"), flat)
+    responses = tuple(replace(r, rating=2) for r in experiment.responses)
+    ratings = gather(experiment.trials, responses, scores)
+    note = "no variance: all participants of a group have the same value"
     for measure in MEASURES:
         result = compare(ratings, Scope.RANDOM, measure, every_contrast("ab"), Sampling(units))
         pair, *ceilings = result.comparisons
         assert (pair.difference, pair.p_value, pair.significant) == (0.0, 1.0, False)
-        assert pair.interval.note == alike
+        assert pair.interval.note == note
         assert pair.interval.low < 0 < pair.interval.high
-        for value in result.models:  # of items without exception others may be one
+        for value in result.models:  # further items may be exceptions
             assert value.interval.low < value.value < value.interval.high
-        for test in ceilings:  # everybody is as all others, and the model at chance: no scatter
-            assert test.interval.note == alike
+        for test in ceilings:  # participants agree and the model is at chance: no variance
+            assert test.interval.note == note
             assert test.testable == (units != "groups")
 
 
-LIKE = "people and items like these"
-BETWEEN = "the variance is that between groups, because there are too few "
+SIMILAR = "people and items like these"
+BETWEEN_GROUPS = "the variance is that between groups, because there are too few "
 
 
 @pytest.mark.parametrize(
@@ -179,14 +184,14 @@ BETWEEN = "the variance is that between groups, because there are too few "
         ((1,), 12, "items like these, for this participant", "one participant: the interval"),
         ((4,), 1, "people like these, on this trial", "one trial: the interval"),
         ((1,), 1, "this answer alone", "one participant and one trial"),
-        ((1, 1, 1), 12, LIKE, f"{BETWEEN}p"),
-        ((4, 4, 4), 1, LIKE, f"{BETWEEN}t"),
-        ((4, 3, 1), 12, LIKE, "a participant who is alone"),
-        ((4, 3), 12, LIKE, ""),
+        ((1, 1, 1), 12, SIMILAR, f"{BETWEEN_GROUPS}p"),
+        ((4, 4, 4), 1, SIMILAR, f"{BETWEEN_GROUPS}t"),
+        ((4, 3, 1), 12, SIMILAR, "a participant who is alone"),
+        ((4, 3), 12, SIMILAR, ""),
     ],
 )
 def test_interval_notes(groups: tuple[int, ...], trials: int, population: str, note: str) -> None:
-    ratings = ratings_of(simulate(groups=groups, conditions=(Condition.RANDOM_NATURAL,)))
+    ratings = gather_ratings(simulate(groups=groups, conditions=(Condition.RANDOM_NATURAL,)))
     first = [np.arange(12) < trials for _ in ratings.groups]
     few = subset(ratings, first)
     result = compare(few, Scope.RANDOM, ACCURACY, every_contrast("abc"), Sampling("crossed"))
@@ -201,62 +206,75 @@ def test_interval_notes(groups: tuple[int, ...], trials: int, population: str, n
         assert np.isnan(lone.p_value)
 
 
-def sure(difference: float, variance: float, freedom: float, items: float) -> Uncertainty:
-    """A difference of accuracies; single answers vary as those of so many independent items do."""
-    known = components(variance, freedom, items, people=9)
-    return Uncertainty(np.array(difference), known, np.array(1 + abs(difference)), (-1, 1))
+def build_uncertainty(
+    difference: float, variance: float, freedom: float, items: float
+) -> Uncertainty:
+    """Build an accuracy difference with the variance of `items` independent responses."""
+    variance_components = build_components(variance, freedom, items, people=9)
+    return Uncertainty(
+        np.array(difference), variance_components, np.array(1 + abs(difference)), (-1, 1)
+    )
 
 
-def components(variance: float, freedom: float, items: float, people: int) -> VarianceComponents:
+def build_components(
+    variance: float, freedom: float, items: float, people: int
+) -> VarianceComponents:
     part = (np.array(variance), np.array(freedom))
     residual = np.array(variance * items)
-    scatter = (*part, part, part, residual, *part)
-    return VarianceComponents(*scatter, people, 9, items, items, BOTH, "")
+    components = (*part, part, part, residual, *part)
+    return VarianceComponents(*components, people, 9, items, items, BOTH, "")
 
 
-def test_models_that_agree_on_few_items_are_not_shown_to_be_alike() -> None:
-    """By hand: models that part on 3 % of items agree on k items with probability .97^k."""
-    assert sure(0.0, 0.0, 1.0, 10).equivalence_p_value(0.03) == pytest.approx(0.97**10)
-    assert sure(0.0, 0.0, 1.0, 99).equivalence_p_value(0.03) < 0.05 < 0.97**98
-    assert sure(0.5, 0.0, 1.0, 1000).equivalence_p_value(0.03) == 1.0
+def test_few_agreements_do_not_prove_equivalence() -> None:
+    """By hand: models that differ on 3 % of items agree on k items with probability .97^k."""
+    assert build_uncertainty(0.0, 0.0, 1.0, 10).equivalence_p_value(0.03) == pytest.approx(0.97**10)
+    assert build_uncertainty(0.0, 0.0, 1.0, 99).equivalence_p_value(0.03) < 0.05 < 0.97**98
+    assert build_uncertainty(0.5, 0.0, 1.0, 1000).equivalence_p_value(0.03) == 1.0
 
 
-def test_without_scatter_limits_and_tests_are_exact() -> None:
-    """By hand: Clopper and Pearson's limits of k items of k, and the sign test of k differences."""
+def test_limits_and_tests_without_variance_are_exact() -> None:
+    """By hand: Clopper and Pearson's limits of k out of k, and the sign test of k differences."""
     for k in (3, 12, 80):
-        same = sure(0.0, 0.0, 1.0, k)
-        exact = 1 - proportion_confint(k, k, method="beta")[0]
-        assert (same.interval(0.95).low, same.interval(0.95).high) == pytest.approx((-exact, exact))
-        assert same.p_values() == 1.0
-        apart = sure(1.0, 0.0, 1.0, k)
-        assert apart.p_values() == pytest.approx(2 * 0.5**k)
-        assert (apart.interval(0.95).low > 0) == (2 * 0.5**k < 0.05)
+        no_difference = build_uncertainty(0.0, 0.0, 1.0, k)
+        width = 1 - proportion_confint(k, k, method="beta")[0]
+        assert (
+            no_difference.interval(0.95).low,
+            no_difference.interval(0.95).high,
+        ) == pytest.approx((-width, width))
+        assert no_difference.p_values() == 1.0
+        full_difference = build_uncertainty(1.0, 0.0, 1.0, k)
+        assert full_difference.p_values() == pytest.approx(2 * 0.5**k)
+        assert (full_difference.interval(0.95).low > 0) == (2 * 0.5**k < 0.05)
 
 
 @pytest.mark.parametrize(("right", "k"), [(80, 80), (1, 1), (79, 80), (20, 40), (0, 12)])
-def test_the_interval_of_an_accuracy_of_independent_answers_is_wilsons(right: int, k: int) -> None:
-    """Witness: statsmodels; one person, whose answers differ by item alone."""
+def test_interval_of_independent_responses_is_wilsons(right: int, k: int) -> None:
+    """Witness: statsmodels. One participant's responses vary by item only."""
     share = right / k
     variance = share * (1 - share) / k
-    known = components(variance, np.inf, k, people=1)
-    value = Uncertainty(np.array(share), known, np.array(1.0), (0.0, 1.0), is_value=True)
-    found = value.interval(0.95)
+    components = build_components(variance, np.inf, k, people=1)
+    value = Uncertainty(np.array(share), components, np.array(1.0), (0.0, 1.0), is_value=True)
+    interval = value.interval(0.95)
     expected = proportion_confint(right, k, method="wilson")
-    assert (found.low, found.high) == pytest.approx(expected, abs=1e-12)
+    assert (interval.low, interval.high) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("units", ["groups", "participants"])
 @pytest.mark.parametrize(("people", "follow"), [(5, 1.0), (2, 0.9)])
-def test_an_interval_of_a_difference_holds_the_difference_with_room_on_both_sides(
+def test_interval_contains_the_difference_strictly(
     units: Units, people: int, follow: float
 ) -> None:
-    """Also where all groups differ alike, or most of them in nothing, but for one answer."""
-    made = simulate(groups=(people,) * 10, conditions=[Condition.RANDOM_NATURAL], follow=follow)
-    log_probs = made.scores.log_probs.copy()
+    """Also if all groups have the same difference, or all responses but one agree."""
+    experiment = simulate(
+        groups=(people,) * 10, conditions=[Condition.RANDOM_NATURAL], follow=follow
+    )
+    log_probs = experiment.scores.log_probs.copy()
     log_probs[:, 1] = log_probs[:, 0]
-    log_probs[[2, 3], 1] = log_probs[[3, 2], 0]  # b parts from a on one trial of all
+    log_probs[[2, 3], 1] = log_probs[[3, 2], 0]  # b differs from a on one trial only
     log_probs[:, 2] = 0.0  # c has no preference: right in half of all cases
-    ratings = gather(made.trials, made.responses, replace(made.scores, log_probs=log_probs))
+    ratings = gather(
+        experiment.trials, experiment.responses, replace(experiment.scores, log_probs=log_probs)
+    )
     result = compare(ratings, Scope.RANDOM, ACCURACY, every_contrast("abc"), Sampling(units))
     for row in result.comparisons:
         low, high = row.interval.low, row.interval.high
@@ -274,42 +292,46 @@ def test_an_interval_of_a_difference_holds_the_difference_with_room_on_both_side
     st.sampled_from(("bh", "holm")),
     st.sampled_from((0.55, 0.8, 1.0)),
 )
-def test_one_decision_has_one_interval(
+def test_significance_and_interval_agree(
     seed: int, groups: int, people: int, units: Units, correction: Correction, follow: float
 ) -> None:
-    """Property: a difference is called so if and only if its interval leaves out zero."""
+    """Property: a difference is significant if and only if its interval excludes zero."""
     conditions = [Condition.RANDOM_NATURAL, Condition.NATURAL_CONTROVERSIAL]
-    made = simulate(
+    experiment = simulate(
         groups=(people,) * groups, each=1, conditions=conditions, follow=follow, seed=seed
     )
-    ratings, sampling = ratings_of(made), Sampling(units, correction=correction)
+    ratings, sampling = gather_ratings(experiment), Sampling(units, correction=correction)
     for scope in (Scope.RANDOM, Scope.NATURAL):
         for measure in MEASURES:
             result = compare(ratings, scope, measure, every_contrast("abc"), sampling)
             for test in result.comparisons:
                 if not np.isnan(test.p_value):
-                    within = test.interval.low <= 0 <= test.interval.high
-                    assert test.significant == (not within)
+                    includes_zero = test.interval.low <= 0 <= test.interval.high
+                    assert test.significant == (not includes_zero)
                     assert (test.verdict in ("different", "both")) == test.significant
 
 
-def test_equivalence_is_that_of_scipys_one_sided_tests() -> None:
-    """Witness: groups of one person are compared by t-tests of groups."""
-    ratings = ratings_of(simulate(groups=(1,) * 14, each=4, conditions=[Condition.RANDOM_NATURAL]))
+def test_equivalence_matches_scipys_one_sided_tests() -> None:
+    """Witness: groups of one participant are compared by t-tests of groups."""
+    ratings = gather_ratings(
+        simulate(groups=(1,) * 14, each=4, conditions=[Condition.RANDOM_NATURAL])
+    )
     family = [("a", "b"), ("b", "c")]
     sampling = Sampling("crossed", smallest_effect=0.2)
     result = compare(ratings, Scope.RANDOM, ACCURACY, family, sampling)
     for contrast in result.comparisons:
-        places = [ratings.models.index(name) for name in (contrast.first, contrast.second)]
-        apart = result.evaluation.values[:, places[0]] - result.evaluation.values[:, places[1]]
+        columns = [ratings.models.index(name) for name in (contrast.first, contrast.second)]
+        differences = (
+            result.evaluation.values[:, columns[0]] - result.evaluation.values[:, columns[1]]
+        )
         expected = max(
-            ttest_1samp(apart, -0.2, alternative="greater").pvalue,
-            ttest_1samp(apart, 0.2, alternative="less").pvalue,
+            ttest_1samp(differences, -0.2, alternative="greater").pvalue,
+            ttest_1samp(differences, 0.2, alternative="less").pvalue,
         )
         assert contrast.equivalence_p == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("effect", [0.0, -0.1, 1.0])
-def test_impossible_smallest_effects_are_refused(effect: float) -> None:
+def test_invalid_smallest_effects_are_rejected(effect: float) -> None:
     with pytest.raises(InputError, match="smallest_effect must be between 0 and 1"):
         Sampling(smallest_effect=effect)

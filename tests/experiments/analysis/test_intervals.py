@@ -1,4 +1,4 @@
-"""An interval that rules nothing out is not printed as if it said something."""
+"""Intervals that exclude nothing are reported as not estimable."""
 
 import re
 
@@ -15,33 +15,33 @@ from tests.experiments.analysis.simulation import simulate
 CONDITIONS = (Condition.RANDOM_NATURAL, Condition.SYNTHETIC_SYNTHETIC)
 
 
-def analysis(groups: tuple[int, ...], each: int) -> Analysis:
-    made = simulate(("a", "b"), groups, each=each, conditions=CONDITIONS, follow=0.7)
-    return analyze(made.trials, made.responses, made.scores, sampling=Sampling())
+def analyze_simulated(groups: tuple[int, ...], per_pair: int) -> Analysis:
+    experiment = simulate(("a", "b"), groups, each=per_pair, conditions=CONDITIONS, follow=0.7)
+    return analyze(experiment.trials, experiment.responses, experiment.scores, sampling=Sampling())
 
 
 @pytest.mark.parametrize(
-    ("groups", "each", "expected"), [((2, 2), 2, True), ((8, 8, 8), 12, False)]
+    ("groups", "per_pair", "is_full_range"), [((2, 2), 2, True), ((8, 8, 8), 12, False)]
 )
-def test_intervals_of_nearly_every_possible_value_are_named_with_the_reason(
-    groups: tuple[int, ...], each: int, expected: bool
+def test_intervals_of_nearly_the_full_range_have_a_reason(
+    groups: tuple[int, ...], per_pair: int, is_full_range: bool
 ) -> None:
-    """The witness is the table: how far the limits are from the ends of the measure."""
-    found = analysis(groups, each)
-    full = {
+    """Witness: the distance of the limits from the ends of the measure's range."""
+    analysis = analyze_simulated(groups, per_pair)
+    full_range = {
         (result.scope, result.measure.name)
-        for result in found.results
+        for result in analysis.results
         for row in result.comparisons
         for low, high in [difference_ends(result.measure)]
         if row.interval.low - low + high - row.interval.high < (high - low) / 20
     }
-    assert bool(full) == expected
-    for result in found.results:
+    assert bool(full_range) == is_full_range
+    for result in analysis.results:
         reason = not_estimable(result)
-        assert bool(reason) == ((result.scope, result.measure.name) in full)
+        assert bool(reason) == ((result.scope, result.measure.name) in full_range)
         assert not reason or f"{sum(groups)} participants in {len(groups)} groups" in reason
-    images = dict.fromkeys((name for name, _ in drawings(found)), b"")
-    text = re.sub("<[^>]+>", " ", report(found, images, title="x").html())
-    assert ("not estimable" in text) == expected
+    images = dict.fromkeys((name for name, _ in drawings(analysis)), b"")
+    text = re.sub("<[^>]+>", " ", report(analysis, images, title="x").html())
+    assert ("not estimable" in text) == is_full_range
     assert not re.search(r"-([12])\.00 … \1\.00", text)
-    assert not re.search(r"-([12])\.00 … \1\.00", " ".join(verdict_texts(found)))
+    assert not re.search(r"-([12])\.00 … \1\.00", " ".join(verdict_texts(analysis)))

@@ -1,4 +1,4 @@
-"""Trials, responses and scores brought together, or refused with the culprits' names."""
+"""Gathering of trials, responses and scores, and errors that name the cause."""
 
 from dataclasses import replace
 
@@ -19,65 +19,69 @@ def experiment() -> Experiment:
     return simulate(groups=(2, 3))
 
 
-def test_every_rating_and_score_is_where_it_belongs(experiment: Experiment) -> None:
-    """Witness: each looked up by its own names, whatever the order of rows."""
+def test_ratings_and_scores_are_aligned(experiment: Experiment) -> None:
+    """Witness: values looked up by name, for shuffled responses."""
     rng = np.random.default_rng(1)
     shuffled = [experiment.responses[n] for n in rng.permutation(len(experiment.responses))]
     ratings = gather(experiment.trials, shuffled, experiment.scores)
-    given = {(r.participant, r.trial_id): r.rating for r in experiment.responses}
+    rating_by_key = {(r.participant, r.trial_id): r.rating for r in experiment.responses}
     assert [len(group.participants) for group in ratings.groups] == [2, 3]
     texts = experiment.scores.sentences or ()
     for group in ratings.groups:
         for row, name in enumerate(group.participants):
             for column, trial in enumerate(group.trials):
-                assert group.ratings[row, column] == given[name, trial.trial_id]
+                assert group.ratings[row, column] == rating_by_key[name, trial.trial_id]
         for column, trial in enumerate(group.trials):
-            for place, text in enumerate((trial.sentence_1, trial.sentence_2)):
+            for position, text in enumerate((trial.sentence_1, trial.sentence_2)):
                 expected = experiment.scores.log_probs[texts.index(text)]
-                assert group.log_probs[:, column, place].tolist() == expected.tolist()
+                assert group.log_probs[:, column, position].tolist() == expected.tolist()
     assert len(set(ratings.participants)) == 5
 
 
-def test_end_marks_are_part_of_a_sentence_in_either_file(experiment: Experiment) -> None:
+def test_end_marks_are_part_of_a_sentence(experiment: Experiment) -> None:
     """Trials and scores both end in a question mark."""
-    asked = tuple(replace(t, sentence_1=replace(t.sentence_1, end="?")) for t in experiment.trials)
+    question_trials = tuple(
+        replace(t, sentence_1=replace(t.sentence_1, end="?")) for t in experiment.trials
+    )
     sentences = tuple(
         replace(s, end="?") if s.words[0] == "First" else s
         for s in experiment.scores.sentences or ()
     )
     scores = ScoreTable(sentences, experiment.scores.models, experiment.scores.log_probs)
-    found = gather(asked, experiment.responses, scores)
+    ratings = gather(question_trials, experiment.responses, scores)
     expected = gather(experiment.trials, experiment.responses, experiment.scores)
-    assert found.groups[0].ratios.tolist() == expected.groups[0].ratios.tolist()
+    assert ratings.groups[0].ratios.tolist() == expected.groups[0].ratios.tolist()
     with pytest.raises(InputError, match=r"no scores: 'First g1x0\?'"):
-        gather(asked, experiment.responses, experiment.scores)
+        gather(question_trials, experiment.responses, experiment.scores)
 
 
-def test_sentences_without_scores_are_counted_once_over_all_groups(experiment: Experiment) -> None:
-    """By hand: what the first half of the table lacks, whatever group sees it."""
+def test_sentences_without_scores_are_counted_once(experiment: Experiment) -> None:
+    """By hand: sentences that are not in the first half of the table, in any group."""
     scores = experiment.scores
     half = len(scores.sentences or ()) // 2
-    short = ScoreTable((scores.sentences or ())[:half], scores.models, scores.log_probs[:half])
+    first_half = ScoreTable((scores.sentences or ())[:half], scores.models, scores.log_probs[:half])
     first = experiment.trials[0]
-    again = replace(experiment.trials[-1], sentence_1=experiment.trials[-2].sentence_1)
-    trials = (first, *experiment.trials[1:-1], again)
-    lacking = {t for x in trials for t in (x.sentence_1, x.sentence_2)} - set(short.sentences or ())
-    assert len(lacking) < len(scores.sentences or ()) - half
-    with pytest.raises(InputError, match=rf"^{len(lacking)} sentences of the trials have no sc"):
-        gather(trials, experiment.responses, short)
+    last = replace(experiment.trials[-1], sentence_1=experiment.trials[-2].sentence_1)
+    trials = (first, *experiment.trials[1:-1], last)
+    unscored = {t for x in trials for t in (x.sentence_1, x.sentence_2)} - set(
+        first_half.sentences or ()
+    )
+    assert len(unscored) < len(scores.sentences or ()) - half
+    with pytest.raises(InputError, match=rf"^{len(unscored)} sentences of the trials have no sc"):
+        gather(trials, experiment.responses, first_half)
 
 
-def test_scores_that_contradict_each_other_are_refused(experiment: Experiment) -> None:
+def test_contradictory_scores_are_rejected(experiment: Experiment) -> None:
     scores = experiment.scores
     sentences = (*(scores.sentences or ()), Sentence.parse("First g1x0"))
     with pytest.raises(InputError, match="has two scores, in rows 0 and"):
         ScoreTable(sentences, scores.models, np.vstack([scores.log_probs, [[-1.0, -1.0, -1.0]]]))
-    untold = ScoreTable(None, scores.models, scores.log_probs)
+    unnamed = ScoreTable(None, scores.models, scores.log_probs)
     with pytest.raises(InputError, match="table of scores has no sentences"):
-        gather(experiment.trials, experiment.responses, untold)
+        gather(experiment.trials, experiment.responses, unnamed)
 
 
-def test_what_lacks_or_is_impossible_is_refused_by_name(experiment: Experiment) -> None:
+def test_errors_name_missing_models_and_invalid_ratings(experiment: Experiment) -> None:
     trials, responses, scores = experiment.trials, experiment.responses, experiment.scores
     fewer = ScoreTable(scores.sentences, scores.models[:2], scores.log_probs[:, :2])
     with pytest.raises(InputError, match="models without scores: c; there are scores of a, b"):
@@ -93,31 +97,31 @@ def test_what_lacks_or_is_impossible_is_refused_by_name(experiment: Experiment) 
         gather(trials, (), experiment.scores)
 
 
-def trial(condition: Condition, kind_1: Kind, kind_2: Kind, models: str = "ab") -> Trial:
+def make_trial(condition: Condition, kind_1: Kind, kind_2: Kind, models: str = "ab") -> Trial:
     kinds = (kind_1, kind_2)
     return new_trial("t", 1, "One.", "Two.", condition, (models[:1], models[1:]), kinds)
 
 
-REJECTED_BY_A = trial(Condition.NATURAL_SYNTHETIC, Kind.NATURAL, Kind.SYNTHETIC_1)
-REJECTED_BY_B = trial(Condition.NATURAL_SYNTHETIC, Kind.NATURAL, Kind.SYNTHETIC_2)
+REJECTED_BY_A = make_trial(Condition.NATURAL_SYNTHETIC, Kind.NATURAL, Kind.SYNTHETIC_1)
+REJECTED_BY_B = make_trial(Condition.NATURAL_SYNTHETIC, Kind.NATURAL, Kind.SYNTHETIC_2)
 TRIALS = (
-    trial(Condition.RANDOM_NATURAL, Kind.NATURAL, Kind.NATURAL, ""),
-    trial(Condition.NATURAL_CONTROVERSIAL, Kind.NATURAL, Kind.NATURAL),
-    trial(Condition.SYNTHETIC_SYNTHETIC, Kind.SYNTHETIC_1, Kind.SYNTHETIC_2),
+    make_trial(Condition.RANDOM_NATURAL, Kind.NATURAL, Kind.NATURAL, ""),
+    make_trial(Condition.NATURAL_CONTROVERSIAL, Kind.NATURAL, Kind.NATURAL),
+    make_trial(Condition.SYNTHETIC_SYNTHETIC, Kind.SYNTHETIC_1, Kind.SYNTHETIC_2),
     REJECTED_BY_A,
     REJECTED_BY_B,
-    trial(Condition.CATCH, Kind.NATURAL, Kind.SHUFFLED, ""),
+    make_trial(Condition.CATCH, Kind.NATURAL, Kind.SHUFFLED, ""),
 )
 
 
-def test_model_1_rejects_synthetic_1_and_model_2_synthetic_2() -> None:
-    """Eq. 4 and the columns of triplets.csv."""
+def test_model_n_rejects_synthetic_n() -> None:
+    """Equation 4 and the columns of triplets.csv."""
     assert roles(REJECTED_BY_A) == ("b", "a")
     assert roles(REJECTED_BY_B) == ("a", "b")
 
 
-def test_catch_trials_count_overall_where_asked_for() -> None:
-    """As published in 2023; everywhere else nothing changes."""
+def test_catch_trials_count_overall_on_request() -> None:
+    """As published in 2023; all other scopes stay the same."""
     for scope in Scope:
         plain, published = (scope_mask(TRIALS, scope, ("a", "c"), catch=c) for c in (False, True))
         assert (plain != published)[:, :-1].sum() == 0

@@ -1,4 +1,4 @@
-"""Two-way clustered logistic regression against its formula, and against simulated experiments."""
+"""Two-way clustered logistic regression, against its formula and simulated experiments."""
 
 from dataclasses import replace
 
@@ -15,29 +15,35 @@ from contstim.files.arrays import FloatArray
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
 from tests.examples import examples
-from tests.experiments.analysis.simulation import simulate as simulated
+from tests.experiments.analysis.simulation import simulate as simulate_experiment
 from tests.experiments.responses.experiment import make_responses, make_trials
 
-Simulated = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # choices, ratios, who, what
+# Choices, ratios, participants, items
+Simulated = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
-def simulate(
+def simulate_choices(
     seed: int, people: int = 20, items: int = 60, effect: float = 0.05, spread: float = 0.8
 ) -> Simulated:
-    """Choices with an effect per nat, items that vary by `spread` (log odds), people by .08."""
-    chance = np.random.default_rng(seed)
-    ratios = chance.normal(0, 30, items)
-    odds = effect * ratios + chance.normal(0, spread, items)
-    odds = odds + chance.normal(0, 0.08, (people, 1))
-    chosen = chance.random((people, items)) < 1 / (1 + np.exp(-odds))
-    who, what = np.indices((people, items))
-    flat = (chosen, np.tile(ratios, (people, 1)), who, what)
+    """Simulate choices with an effect per nat.
+
+    `spread` is the standard deviation (log odds) of items; that of participants is .08.
+    """
+    rng = np.random.default_rng(seed)
+    ratios = rng.normal(0, 30, items)
+    odds = effect * ratios + rng.normal(0, spread, items)
+    odds = odds + rng.normal(0, 0.08, (people, 1))
+    choices = rng.random((people, items)) < 1 / (1 + np.exp(-odds))
+    participants, item_labels = np.indices((people, items))
+    flat = (choices, np.tile(ratios, (people, 1)), participants, item_labels)
     a, b, c, d = (np.asarray(values, np.float64).ravel() for values in flat)
     return a, b, c, d
 
 
-def sandwich(design: FloatArray, chosen: FloatArray, ways: list[FloatArray]) -> Simulated:
-    """Newton's method, then cov(people) + cov(items) - cov(both), each G/(G-1) (N-1)/(N-K).
+def sandwich_covariances(
+    design: FloatArray, choices: FloatArray, ways: list[FloatArray]
+) -> Simulated:
+    """Compute cov(people) + cov(items) - cov(both), each G/(G-1) (N-1)/(N-K), by Newton's method.
 
     Cameron, Gelbach & Miller (2011), Eqs. 2.10 and 2.12, one cluster after another.
     """
@@ -45,40 +51,49 @@ def sandwich(design: FloatArray, chosen: FloatArray, ways: list[FloatArray]) -> 
     for _ in range(50):
         p = 1 / (1 + np.exp(-design @ beta))
         bread = np.linalg.inv((design * (p * (1 - p))[:, None]).T @ design)
-        beta = beta + bread @ design.T @ (chosen - p)
+        beta = beta + bread @ design.T @ (choices - p)
     n, k = design.shape
     covariances = []
-    for way in ways:
-        labels = sorted(set(way.tolist()))
+    for labels_of_way in ways:
+        unique_labels = sorted(set(labels_of_way.tolist()))
         meat = np.zeros((k, k))
-        for label in labels:
+        for label in unique_labels:
             score = sum(
-                (design[row] * (chosen[row] - p[row]) for row in np.flatnonzero(way == label)),
+                (
+                    design[row] * (choices[row] - p[row])
+                    for row in np.flatnonzero(labels_of_way == label)
+                ),
                 np.zeros(k),
             )
             meat += np.outer(score, score)
-        correction = len(labels) / (len(labels) - 1) * (n - 1) / (n - k)
+        correction = len(unique_labels) / (len(unique_labels) - 1) * (n - 1) / (n - k)
         covariances.append(bread @ meat @ bread * correction)
     return beta, covariances[0], covariances[1], covariances[2]
 
 
-def test_estimates_and_errors_are_the_literal_sandwich() -> None:
-    chosen, ratios, who, what = simulate(3)
-    other = np.random.default_rng(4).normal(5, 2, len(ratios))
-    fitted = clustered_logit(chosen, {"gpt2": ratios, "rnn": other}, who, what)
-    design = np.column_stack([ratios, other])
-    beta, people, items, both = sandwich(design, chosen, [who, what, 1_000 * who + what])
+def test_estimates_and_errors_match_the_literal_sandwich() -> None:
+    choices, ratios, participants, item_labels = simulate_choices(3)
+    rnn_ratios = np.random.default_rng(4).normal(5, 2, len(ratios))
+    fitted = clustered_logit(
+        choices, {"gpt2": ratios, "rnn": rnn_ratios}, participants, item_labels
+    )
+    design = np.column_stack([ratios, rnn_ratios])
+    beta, people, items, both = sandwich_covariances(
+        design, choices, [participants, item_labels, 1_000 * participants + item_labels]
+    )
     errors = np.sqrt(np.diag(people + items - both))
-    found = [fitted["coefficients"][name] for name in ("gpt2", "rnn")]
-    assert [each.value for each in found] == pytest.approx(beta, rel=1e-6)
-    assert [each.standard_error for each in found] == pytest.approx(errors, rel=1e-6)
+    coefficients = [fitted["coefficients"][name] for name in ("gpt2", "rnn")]
+    assert [coefficient.value for coefficient in coefficients] == pytest.approx(beta, rel=1e-6)
+    assert [coefficient.standard_error for coefficient in coefficients] == pytest.approx(
+        errors, rel=1e-6
+    )
     assert (fitted["choices"], fitted["participants"], fitted["items"]) == (1_200, 20, 60)
     assert not fitted["repaired"]
 
 
-def test_intervals_are_student_with_the_fewer_clusters() -> None:
+def test_intervals_use_students_t_of_the_fewer_clusters() -> None:
     """Quantile of Student's t with 19 degrees of freedom at .975, from a printed table: 2.093."""
-    fitted = clustered_logit(*_named(simulate(5)))
+    fitted = clustered_logit(*_call_arguments(simulate_choices(5)))
     slope = fitted["coefficients"]["ratio"]
     assert slope.high - slope.value == pytest.approx(2.093 * slope.standard_error, rel=1e-4)
     assert slope.low + slope.high == pytest.approx(2 * slope.value)
@@ -86,45 +101,54 @@ def test_intervals_are_student_with_the_fewer_clusters() -> None:
     assert slope.p_value < 0.05
 
 
-def test_errors_tell_how_estimates_scatter_over_experiments() -> None:
-    """The witness is the scatter itself; errors that take items for granted are far too small."""
-    runs = [simulate(seed, people=30, items=50, spread=1.5) for seed in range(60)]
-    fits = [clustered_logit(*_named(run)) for run in runs]
-    scatter = np.std([fit["coefficients"]["ratio"].value for fit in fits], ddof=1)
+def test_errors_match_the_spread_of_estimates() -> None:
+    """Witness: the SD over experiments. Errors that ignore items are far too small."""
+    runs = [simulate_choices(seed, people=30, items=50, spread=1.5) for seed in range(60)]
+    fits = [clustered_logit(*_call_arguments(run)) for run in runs]
+    sd = np.std([fit["coefficients"]["ratio"].value for fit in fits], ddof=1)
     clustered = np.mean([fit["coefficients"]["ratio"].standard_error for fit in fits])
     single = [(c, {"ratio": r}, np.arange(len(c)), np.arange(len(c))) for c, r, _, _ in runs[:5]]
     naive = np.mean(
         [clustered_logit(*run)["coefficients"]["ratio"].standard_error for run in single]
     )
-    assert clustered == pytest.approx(scatter, rel=0.3)
-    assert naive < 0.6 * scatter
+    assert clustered == pytest.approx(sd, rel=0.3)
+    assert naive < 0.6 * sd
 
 
 @settings(max_examples=examples(12))
 @given(seed=st.integers(0, 2**32 - 1), effect=st.sampled_from([-0.05, 0.0, 0.05]))
-def test_exchanging_the_sentences_of_any_trials_changes_nothing(seed: int, effect: float) -> None:
-    """Property: choice and every difference turn together, for trials drawn at random."""
-    chosen, ratios, who, what = simulate(seed, people=6, items=15, effect=effect)
-    other = np.random.default_rng(seed).normal(2, 1, 15)[what.astype(int)]
-    turned = (np.random.default_rng([seed, 1]).random(15) < 0.5)[what.astype(int)]
-    sign = np.where(turned, -1.0, 1.0)
-    plain = clustered_logit(chosen, {"gpt2": ratios, "length": other}, who, what)
-    predictors = {"gpt2": sign * ratios, "length": sign * other}
-    swapped = clustered_logit(np.where(turned, 1 - chosen, chosen), predictors, who, what)
+def test_swapping_sentences_does_not_change_estimates(seed: int, effect: float) -> None:
+    """Property: choice and all differences change sign together, for trials drawn at random."""
+    choices, ratios, participants, items = simulate_choices(seed, people=6, items=15, effect=effect)
+    lengths = np.random.default_rng(seed).normal(2, 1, 15)[items.astype(int)]
+    is_swapped = (np.random.default_rng([seed, 1]).random(15) < 0.5)[items.astype(int)]
+    sign = np.where(is_swapped, -1.0, 1.0)
+    original_fit = clustered_logit(
+        choices, {"gpt2": ratios, "length": lengths}, participants, items
+    )
+    predictors = {"gpt2": sign * ratios, "length": sign * lengths}
+    swapped_fit = clustered_logit(
+        np.where(is_swapped, 1 - choices, choices), predictors, participants, items
+    )
     for name in ("gpt2", "length"):
-        one, two = plain["coefficients"][name], swapped["coefficients"][name]
-        assert two.value == pytest.approx(one.value, rel=1e-6, abs=1e-9)
-        assert two.standard_error == pytest.approx(one.standard_error, rel=1e-6)
-        assert two.p_value == pytest.approx(one.p_value, rel=1e-5, abs=1e-12)
+        original, swapped = original_fit["coefficients"][name], swapped_fit["coefficients"][name]
+        assert swapped.value == pytest.approx(original.value, rel=1e-6, abs=1e-9)
+        assert swapped.standard_error == pytest.approx(original.standard_error, rel=1e-6)
+        assert swapped.p_value == pytest.approx(original.p_value, rel=1e-5, abs=1e-12)
 
 
 @pytest.mark.parametrize("oriented", [False, True])
-def test_a_planted_effect_is_recovered(oriented: bool) -> None:
-    """Without variance of items it is .05 per nat, also if every ratio is negative."""
-    chosen, ratios, who, what = simulate(8, people=60, items=400, spread=0.0)
-    turned = (ratios > 0) & oriented
-    chosen, ratios = np.where(turned, 1 - chosen, chosen), np.where(turned, -ratios, ratios)
-    slope = clustered_logit(chosen, {"ratio": ratios}, who, what)["coefficients"]["ratio"]
+def test_planted_effect_is_recovered(oriented: bool) -> None:
+    """Without variance of items the effect is .05 per nat, also if all ratios are negative."""
+    choices, ratios, participants, items = simulate_choices(8, people=60, items=400, spread=0.0)
+    is_swapped = (ratios > 0) & oriented
+    choices, ratios = (
+        np.where(is_swapped, 1 - choices, choices),
+        np.where(is_swapped, -ratios, ratios),
+    )
+    slope = clustered_logit(choices, {"ratio": ratios}, participants, items)["coefficients"][
+        "ratio"
+    ]
     assert slope.low < 0.05 < slope.high
     assert slope.standard_error < 0.003
     assert slope.p_value < 1e-10
@@ -142,111 +166,119 @@ def test_a_planted_effect_is_recovered(oriented: bool) -> None:
         ("collinear", "collinear"),
     ],
 )
-def test_what_has_no_estimate_is_refused(change: str, message: str) -> None:
-    chosen, ratios, who, what = simulate(2)
-    who = np.zeros_like(who) if change == "one participant" else who
-    what = np.zeros_like(what) if change == "one item" else what
+def test_errors_if_no_estimate_exists(change: str, message: str) -> None:
+    choices, ratios, participants, items = simulate_choices(2)
+    participants = np.zeros_like(participants) if change == "one participant" else participants
+    items = np.zeros_like(items) if change == "one item" else items
     ratios = np.zeros_like(ratios) if change == "no ratios" else ratios
     ratios = np.where(ratios > 0, np.inf, ratios) if change == "infinite ratio" else ratios
-    chosen = (ratios > 0).astype(float) if change.startswith("separated") else chosen
-    ratios = np.where(what < 5, 0.0, ratios) if change == "separated in part" else ratios
+    choices = (ratios > 0).astype(float) if change.startswith("separated") else choices
+    ratios = np.where(items < 5, 0.0, ratios) if change == "separated in part" else ratios
     predictors = {"ratio": ratios} | ({"b": 2 * ratios} if change == "collinear" else {})
     with pytest.raises(InputError, match=message):
-        clustered_logit(chosen, predictors, who, what)
+        clustered_logit(choices, predictors, participants, items)
 
 
-def test_a_covariance_with_negative_eigenvalues_is_repaired_and_says_so() -> None:
-    """With two people and two items the sum of covariances less the common one can be anything."""
-    who, what = np.tile([0, 0, 0, 1, 1, 1], 3), np.tile([0, 0, 1, 1, 1, 0], 3)
-    found = False
+def test_covariance_with_negative_eigenvalues_is_repaired() -> None:
+    """With two participants and two items the covariance can have negative eigenvalues."""
+    participants, item_labels = np.tile([0, 0, 0, 1, 1, 1], 3), np.tile([0, 0, 1, 1, 1, 0], 3)
+    any_indefinite = False
     for seed in range(10):
-        chance = np.random.default_rng(seed)
-        chosen, ratios = np.tile([0, 1, 1], 6), chance.normal(size=18)
-        fitted = clustered_logit(chosen, {"ratio": ratios}, who, what)
+        rng = np.random.default_rng(seed)
+        choices, ratios = np.tile([0, 1, 1], 6), rng.normal(size=18)
+        fitted = clustered_logit(choices, {"ratio": ratios}, participants, item_labels)
         design = ratios[:, None]
-        _, people, items, both = sandwich(design, chosen, [who, what, 10 * who + what])
+        _, people, items, both = sandwich_covariances(
+            design, choices, [participants, item_labels, 10 * participants + item_labels]
+        )
         indefinite = bool(np.linalg.eigvalsh(people + items - both).min() < -1e-9)
         assert fitted["repaired"] == indefinite
-        assert all(one.standard_error >= 0 for one in fitted["coefficients"].values())
-        found = found or indefinite
-    assert found
+        assert all(
+            coefficient.standard_error >= 0 for coefficient in fitted["coefficients"].values()
+        )
+        any_indefinite = any_indefinite or indefinite
+    assert any_indefinite
 
 
 @pytest.mark.parametrize("unfinished", [False, True])
-def test_choices_of_an_experiment_are_those_for_sentence_2(unfinished: bool) -> None:
-    """The same arrays put together by hand, trial by trial; one person may have gone early."""
+def test_choices_of_an_experiment_are_for_sentence_2(unfinished: bool) -> None:
+    """Witness: the same arrays built trial by trial. One participant may have left early."""
     trials = make_trials()
     people = {"ann": 1, "bob": 1, "cleo": 2, "dora": 2}
     responses = make_responses(trials, people, seed=5)
     if unfinished:
         responses = [r for r in responses if r.participant != "bob" or r.trial_id[-1] in "024"]
-    chance = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     texts = tuple(text for trial in trials for text in (trial.sentence_1, trial.sentence_2))
-    scores = ScoreTable(texts, ("gpt2", "rnn"), -chance.gamma(9, 6, (len(texts), 2)))
+    scores = ScoreTable(texts, ("gpt2", "rnn"), -rng.gamma(9, 6, (len(texts), 2)))
     catch = {t.trial_id for t in trials if t.condition is Condition.CATCH}
-    own = [r for r in responses if r.trial_id not in catch]
-    row = {text: scores.log_probs[n] for n, text in enumerate(texts)}
+    rated = [r for r in responses if r.trial_id not in catch]
+    log_probs_of = {text: scores.log_probs[n] for n, text in enumerate(texts)}
     by_id = {trial.trial_id: trial for trial in trials}
 
-    def ratio(response: Response) -> float:
+    def compute_ratio(response: Response) -> float:
         trial = by_id[response.trial_id]
-        return float(row[trial.sentence_2][1] - row[trial.sentence_1][1])
+        return float(log_probs_of[trial.sentence_2][1] - log_probs_of[trial.sentence_1][1])
 
     expected = clustered_logit(
-        [r.rating > 3 for r in own],
-        {"rnn": np.array(list(map(ratio, own)))},
-        [r.participant for r in own],
-        [r.trial_id for r in own],
+        [r.rating > 3 for r in rated],
+        {"rnn": np.array(list(map(compute_ratio, rated)))},
+        [r.participant for r in rated],
+        [r.trial_id for r in rated],
     )
     ratings = gather(trials, responses, scores, partial=unfinished)
     assert ratings.size == len(responses)
-    asked = [np.array([t.trial_id not in catch for t in g.trials]) for g in ratings.groups]
-    found = regress_choices(subset(ratings, asked), ["rnn"])
-    ours, theirs = (each["coefficients"]["rnn"] for each in (found, expected))
-    assert ours.value == pytest.approx(theirs.value)
-    assert ours.standard_error == pytest.approx(theirs.standard_error)
-    assert (found["choices"], found["items"]) == (len(own), 16)
-    assert len(own) == (32 - 5 if unfinished else 32)
-    assert found["left_out"] == 0  # what nobody saw is no answer
+    masks = [np.array([t.trial_id not in catch for t in g.trials]) for g in ratings.groups]
+    fit = regress_choices(subset(ratings, masks), ["rnn"])
+    actual_slope, expected_slope = (
+        regression["coefficients"]["rnn"] for regression in (fit, expected)
+    )
+    assert actual_slope.value == pytest.approx(expected_slope.value)
+    assert actual_slope.standard_error == pytest.approx(expected_slope.standard_error)
+    assert (fit["choices"], fit["items"]) == (len(rated), 16)
+    assert len(rated) == (32 - 5 if unfinished else 32)
+    assert fit["left_out"] == 0  # unseen trials are not missing ratings
     with pytest.raises(InputError, match="must be some of gpt2, rnn, got lstm"):
         regress_choices(ratings, ["lstm"])
 
 
-def _named(run: Simulated) -> tuple[FloatArray, dict[str, FloatArray], FloatArray, FloatArray]:
-    chosen, ratios, who, what = run
-    return chosen, {"ratio": ratios}, who, what
+def _call_arguments(
+    run: Simulated,
+) -> tuple[FloatArray, dict[str, FloatArray], FloatArray, FloatArray]:
+    choices, ratios, participants, items = run
+    return choices, {"ratio": ratios}, participants, items
 
 
 def test_narrow_ratios_are_noted() -> None:
-    """On random pairs the ratios are made a hundredth of what they are; the others stay."""
-    made = simulated(groups=(6, 6), each=6, follow=0.7)
-    ratings = gather(made.trials, made.responses, made.scores)
+    """Ratios of random pairs are divided by 100, all others stay."""
+    experiment = simulate_experiment(groups=(6, 6), each=6, follow=0.7)
+    ratings = gather(experiment.trials, experiment.responses, experiment.scores)
     groups = []
     for group in ratings.groups:
         narrow = [trial.condition is Condition.RANDOM_NATURAL for trial in group.trials]
         log_probs = np.where(np.array(narrow)[:, None], 0.01 * group.log_probs, group.log_probs)
         groups.append(replace(group, log_probs=log_probs))
-    found = list(regressions(replace(ratings, groups=tuple(groups)), 0.95))
-    noted = {one["scope"] for one in found if "per nat cannot be compared" in one["note"]}
-    assert noted == {"random-natural"}
+    rows = list(regressions(replace(ratings, groups=tuple(groups)), 0.95))
+    noted_scopes = {row["scope"] for row in rows if "per nat cannot be compared" in row["note"]}
+    assert noted_scopes == {"random-natural"}
     by_hand = np.concatenate(
         [g.ratios[0][[t.condition is Condition.RANDOM_NATURAL for t in g.trials]] for g in groups]
     )
-    (own,) = (x for x in found if (x["scope"], x["model"]) == ("random-natural", "a"))
-    assert own["typical_ratio"] == pytest.approx(np.sqrt(np.mean(by_hand**2)))
+    (row_of_a,) = (row for row in rows if (row["scope"], row["model"]) == ("random-natural", "a"))
+    assert row_of_a["typical_ratio"] == pytest.approx(np.sqrt(np.mean(by_hand**2)))
 
 
 def test_coefficients_that_rest_on_few_choices_are_noted() -> None:
-    """People follow model a but in a few choices, which are counted here one by one."""
-    made = simulated(conditions=(Condition.RANDOM_NATURAL,), follow=0.97, seed=3)
-    ratings = gather(made.trials, made.responses, made.scores)
-    against = sum(
+    """Participants follow model a except in a few choices, which are counted one by one."""
+    experiment = simulate_experiment(conditions=(Condition.RANDOM_NATURAL,), follow=0.97, seed=3)
+    ratings = gather(experiment.trials, experiment.responses, experiment.scores)
+    n_against = sum(
         int((np.sign(group.ratings - 3.5) * np.sign(group.ratios[0]) < 0).sum())
         for group in ratings.groups
     )
-    assert 0 < against < 10
+    assert 0 < n_against < 10
     notes = {
-        one["model"]: one["note"] for one in regressions(ratings, 0.95) if one["scope"] != "overall"
+        row["model"]: row["note"] for row in regressions(ratings, 0.95) if row["scope"] != "overall"
     }
-    assert notes["a"].startswith(f"{against} of 144 choices go against the model")
+    assert notes["a"].startswith(f"{n_against} of 144 choices go against the model")
     assert notes["b"] == notes["c"] == ""

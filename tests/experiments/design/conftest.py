@@ -1,4 +1,4 @@
-"""A study of power that several tests look at."""
+"""A power analysis shared by several tests."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.experiments.design.scored_design import DESIGN, scores
 
 @pytest.fixture(scope="session")
 def power() -> DesignPower:
-    """Four groups of five, three models, all kinds of trials; one smaller experiment of each."""
+    """Four groups of five, three models, all kinds of trials, and smaller experiments."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_DIVISORS", (2,))
         return design_power(DESIGN.trials, scores(), simulations=2, participants=5)

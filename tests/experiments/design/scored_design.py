@@ -1,4 +1,4 @@
-"""A design of three models with made-up scores, for tests of people who follow these."""
+"""A design of three models with random scores, for tests of participants who follow them."""
 
 import numpy as np
 
@@ -20,8 +20,8 @@ DESIGN = build_design(
 )
 
 
-def all_evaluated(differences: FloatArray, groups: IntArray) -> TrialPreferences:
-    """Trials of one stratum that evaluate every model, with models' preferences, nats."""
+def evaluate_all(differences: FloatArray, groups: IntArray) -> TrialPreferences:
+    """Build trials of one stratum that evaluate every model, with preferences in nats."""
     n, n_models = differences.shape
     is_evaluated, strata = np.ones((n, n_models), np.bool_), np.zeros(n, np.int64)
     return TrialPreferences((*"abcdef"[:n_models],), differences, is_evaluated, groups, strata)

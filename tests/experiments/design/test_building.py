@@ -1,4 +1,4 @@
-"""Designs against their definition, attention trials, and what the verifier catches."""
+"""Designs against their definition, attention trials, and errors found by the verifier."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -30,47 +30,47 @@ PIGS = Sentence.parse("Pigs fly.")
 EMPTY, FILLERS = ("pairs", "triplets"), ("random_per_group", "catch_per_group")
 
 
-def design(**changes: Any) -> Design:
-    given: dict[str, Any] = {"pairs": PAIRS, "triplets": TRIPLETS, "natural": NATURAL, **SIZES}
-    return build_design(**{**given, **changes})
+def design_with(**changes: Any) -> Design:
+    arguments: dict[str, Any] = {"pairs": PAIRS, "triplets": TRIPLETS, "natural": NATURAL, **SIZES}
+    return build_design(**{**arguments, **changes})
 
 
-def test_trials_of_a_triplet_are_three_comparisons_with_names_of_their_own() -> None:
-    one, two, three = triplet_trials(TRIPLETS[0], twins=True)
-    assert (one.kind_1, one.kind_2) == ("natural", "synthetic_1")
-    assert (two.sentence_1, two.sentence_2) == (TRIPLETS[0].natural, TRIPLETS[0].synthetic_2)
-    assert (three.kind_1, three.kind_2) == ("synthetic_1", "synthetic_2")
-    assert {t.source_id for t in (one, two, three)} == {TRIPLETS[0].triplet_id}
-    assert len({t.trial_id for t in (one, two, three)}) == 3
+def test_triplet_has_three_trials_with_different_ids() -> None:
+    first, second, third = triplet_trials(TRIPLETS[0], twins=True)
+    assert (first.kind_1, first.kind_2) == ("natural", "synthetic_1")
+    assert (second.sentence_1, second.sentence_2) == (TRIPLETS[0].natural, TRIPLETS[0].synthetic_2)
+    assert (third.kind_1, third.kind_2) == ("synthetic_1", "synthetic_2")
+    assert {t.source_id for t in (first, second, third)} == {TRIPLETS[0].triplet_id}
+    assert len({t.trial_id for t in (first, second, third)}) == 3
 
 
-def test_the_same_seed_gives_the_same_design_and_another_one_another() -> None:
-    assert design(seed=1).trials == design(seed=1).trials != design(seed=2).trials
+def test_seed_determines_the_design() -> None:
+    assert design_with(seed=1).trials == design_with(seed=1).trials != design_with(seed=2).trials
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=25), st.integers(0, 99))
-def test_as_many_random_pairs_of_one_length_as_there_can_be(numbers: list[int], seed: int) -> None:
-    """Of each length half of its sentences, rounded down; one more is refused."""
+def test_maximum_number_of_random_pairs_of_equal_length(numbers: list[int], seed: int) -> None:
+    """Half of the sentences of each length, rounded down, form pairs; one more pair is an error."""
     cats, dogs = (Sentence.parse(text) for text in ("Cats bark", "Dogs purr"))
     pairs = [replace(PAIRS[0], sentence_1=cats, sentence_2=dogs)]
     sentences = [Sentence.parse(f"W{i}{' w' * (n - 1)}") for i, n in enumerate(numbers)]
-    most = sum(n // 2 for n in Counter(numbers).values())
+    maximum = sum(n // 2 for n in Counter(numbers).values())
 
-    def lengths(random: int) -> list[tuple[int, int]]:
+    def random_pair_lengths(random: int) -> list[tuple[int, int]]:
         sizes: dict[str, Any] = {"groups": 1, "random_per_group": random, "catch_per_group": 0}
         trials = build_design(pairs, natural=sentences, seed=seed, **sizes).trials
-        chosen = (t for t in trials if t.condition == Condition.RANDOM_NATURAL)
-        return [(len(trial.sentence_1), len(trial.sentence_2)) for trial in chosen]
+        random_trials = (t for t in trials if t.condition == Condition.RANDOM_NATURAL)
+        return [(len(trial.sentence_1), len(trial.sentence_2)) for trial in random_trials]
 
-    found = lengths(most)
-    assert len(found) == most
-    assert all(one == two for one, two in found)
+    length_pairs = random_pair_lengths(maximum)
+    assert len(length_pairs) == maximum
+    assert all(first == second for first, second in length_pairs)
     with pytest.raises(InfeasibleError, match="both sentences of a pair with the same number of"):
-        lengths(most + 1)
+        random_pair_lengths(maximum + 1)
 
 
-def test_neither_capitals_nor_marks_give_shuffled_sentences_away() -> None:
-    """By hand: words that stand inside sentences as names, as common words, both, or not at all."""
+def test_capitals_and_marks_do_not_reveal_shuffled_sentences() -> None:
+    """By hand: words occur inside sentences as names, as common words, as both, or not at all."""
     texts = (
         "Paris is where I saw Lenin",
         "He saw Paris and the March of the old march",
@@ -109,9 +109,9 @@ def test_catch_trials_never_compare_a_sentence_with_itself(texts: list[list[str]
         assert all(len({w.lower() for w in s.words}) == 1 or max(orders.values()) > 1
                    for s in sentences)  # fmt: skip
     else:
-        one, two = trial.sentence_1.words, trial.sentence_2.words
-        assert sorted(w.lower() for w in one) == sorted(w.lower() for w in two)
-        assert [w.lower() for w in one] != [w.lower() for w in two]
+        first, second = trial.sentence_1.words, trial.sentence_2.words
+        assert sorted(w.lower() for w in first) == sorted(w.lower() for w in second)
+        assert [w.lower() for w in first] != [w.lower() for w in second]
 
 
 @pytest.mark.parametrize(
@@ -134,46 +134,48 @@ def test_catch_trials_never_compare_a_sentence_with_itself(texts: list[list[str]
         ),
     ],
 )
-def test_what_cannot_be_designed_is_refused_with_the_reason(
+def test_error_states_why_a_design_is_impossible(
     changes: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        design(**changes)
+        design_with(**changes)
 
 
 def swap_groups(trials: list[Trial]) -> None:
-    """Exchange one trial of one kind between two groups that then lack it."""
-    other = next(i for i, t in enumerate(trials) if t.group == 2)
-    trials[0], trials[other] = (replace(trials[0], group=2), replace(trials[other], group=3))
+    """Move two trials to other groups, so that their kinds are unevenly distributed."""
+    index = next(i for i, t in enumerate(trials) if t.group == 2)
+    trials[0], trials[index] = (replace(trials[0], group=2), replace(trials[index], group=3))
 
 
 def repeat_sentence(trials: list[Trial]) -> None:
-    """Two trials of one kind change groups, and bring a triplet's sentence to a group twice."""
-    one = next(t for t in trials if t.condition == Condition.SYNTHETIC_SYNTHETIC)
-    mate = next(t for t in trials if t.source_id == one.source_id and t.condition != one.condition)
-    other = next(
+    """Swap the groups of two trials of a kind, so that a group repeats a triplet's sentence."""
+    trial = next(t for t in trials if t.condition == Condition.SYNTHETIC_SYNTHETIC)
+    mate = next(
+        t for t in trials if t.source_id == trial.source_id and t.condition != trial.condition
+    )
+    counterpart = next(
         t
         for t in trials
-        if (t.condition, t.model_1, t.model_2) == (one.condition, one.model_1, one.model_2)
+        if (t.condition, t.model_1, t.model_2) == (trial.condition, trial.model_1, trial.model_2)
         and t.group == mate.group
     )
-    trials[trials.index(one)] = replace(one, group=mate.group)
-    trials[trials.index(other)] = replace(other, group=one.group)
+    trials[trials.index(trial)] = replace(trial, group=mate.group)
+    trials[trials.index(counterpart)] = replace(counterpart, group=trial.group)
 
 
-def change(condition: Condition, **fields: Any) -> Callable[[list[Trial]], None]:
+def change_trial(condition: Condition, **fields: Any) -> Callable[[list[Trial]], None]:
     def forge(trials: list[Trial]) -> None:
-        place = next(i for i, t in enumerate(trials) if t.condition == condition)
-        trials[place] = replace(trials[place], **fields)
+        index = next(i for i, t in enumerate(trials) if t.condition == condition)
+        trials[index] = replace(trials[index], **fields)
 
     return forge
 
 
 def uncapitalise(trials: list[Trial]) -> None:
-    place = next(i for i, t in enumerate(trials) if t.condition == Condition.CATCH)
-    text = trials[place].sentence_2.text
+    index = next(i for i, t in enumerate(trials) if t.condition == Condition.CATCH)
+    text = trials[index].sentence_2.text
     lower = Sentence.parse(text[0].lower() + text[1:])
-    trials[place] = replace(trials[place], sentence_2=lower)
+    trials[index] = replace(trials[index], sentence_2=lower)
 
 
 @pytest.mark.parametrize(
@@ -182,20 +184,29 @@ def uncapitalise(trials: list[Trial]) -> None:
         (swap_groups, "different numbers of trials"),
         (repeat_sentence, "sees .* 2 times"),
         (lambda trials: trials.pop(0), "is compared 0 times, not 1"),
-        (change(Condition.CATCH, sentence_2=Sentence.parse("The cat sees.")), "not a reordering"),
-        (change(Condition.CATCH, sentence_1=PIGS), "not among the natural"),
-        (change(Condition.RANDOM_NATURAL, model_1="gpt"), "leave model_1 and model_2 empty"),
-        (change(Condition.RANDOM_NATURAL, sentence_1=PAIRS[0].sentence_1), "not among|is used"),
-        (change(Condition.NATURAL_SYNTHETIC, sentence_2=PIGS), "is compared"),
-        (change(Condition.CATCH, group=9), "is in group 9"),
-        (change(Condition.SYNTHETIC_SYNTHETIC, source=NATURAL[0]), "as its natural sentence, not"),
-        (change(Condition.SYNTHETIC_SYNTHETIC, source=None), "as its natural sentence, not"),
+        (
+            change_trial(Condition.CATCH, sentence_2=Sentence.parse("The cat sees.")),
+            "not a reordering",
+        ),
+        (change_trial(Condition.CATCH, sentence_1=PIGS), "not among the natural"),
+        (change_trial(Condition.RANDOM_NATURAL, model_1="gpt"), "leave model_1 and model_2 empty"),
+        (
+            change_trial(Condition.RANDOM_NATURAL, sentence_1=PAIRS[0].sentence_1),
+            "not among|is used",
+        ),
+        (change_trial(Condition.NATURAL_SYNTHETIC, sentence_2=PIGS), "is compared"),
+        (change_trial(Condition.CATCH, group=9), "is in group 9"),
+        (
+            change_trial(Condition.SYNTHETIC_SYNTHETIC, source=NATURAL[0]),
+            "as its natural sentence, not",
+        ),
+        (change_trial(Condition.SYNTHETIC_SYNTHETIC, source=None), "as its natural sentence, not"),
         (uncapitalise, "does not begin with a capital"),
-        (change(Condition.CATCH, trial_id=PAIRS[0].trial_id), "names 2 trials"),
+        (change_trial(Condition.CATCH, trial_id=PAIRS[0].trial_id), "names 2 trials"),
     ],
 )
-def test_verifier_catches_wrong_designs(forge: Callable[[list[Trial]], None], message: str) -> None:
-    trials = list(design().trials)
+def test_verifier_detects_wrong_designs(forge: Callable[[list[Trial]], None], message: str) -> None:
+    trials = list(design_with().trials)
     verify_design(trials, PAIRS, TRIPLETS, NATURAL, **SIZES)
     forge(trials)
     with pytest.raises(VerificationError, match=message):
@@ -209,37 +220,53 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def test_every_group_has_them_and_who_disobeys_is_left_out(table: Path, tmp_path: Path) -> None:
-    asked = {"groups": 2, "random_per_group": 2, "catch_per_group": 1, "seed": 3}
-    plain = build_design(natural=natural(30), **asked)  # type: ignore[arg-type]
-    design = build_design(natural=natural(30), **asked, attention=read_attention(table))  # type: ignore[arg-type]
-    added = [t for t in design.trials if t.kind_1 is Kind.INSTRUCTION]
-    assert {*design.trials} - {*added} == {*plain.trials}
-    assert [(t.group, t.condition) for t in added] == [(1, Condition.CATCH), (2, Condition.CATCH)]
+def test_attention_trials_are_in_all_groups_and_exclude(table: Path, tmp_path: Path) -> None:
+    arguments = {"groups": 2, "random_per_group": 2, "catch_per_group": 1, "seed": 3}
+    without_attention = build_design(natural=natural(30), **arguments)  # type: ignore[arg-type]
+    design = build_design(natural=natural(30), **arguments, attention=read_attention(table))  # type: ignore[arg-type]
+    attention_trials = [trial for trial in design.trials if trial.kind_1 is Kind.INSTRUCTION]
+    assert {*design.trials} - {*attention_trials} == {*without_attention.trials}
+    assert [(trial.group, trial.condition) for trial in attention_trials] == [
+        (1, Condition.CATCH),
+        (2, Condition.CATCH),
+    ]
     write_table(tmp_path / "trials.csv", trial_columns(design.trials))
     assert read_trials(tmp_path / "trials.csv") == design.trials
     responses = [
-        Response(name, 1, t.trial_id, 5 if name == "bob" and t in added else 1, 1, n + 1, 900.0)
+        Response(
+            name,
+            1,
+            trial.trial_id,
+            5 if name == "bob" and trial in attention_trials else 1,
+            1,
+            n + 1,
+            900.0,
+        )
         for name in ("ann", "bob")
-        for n, t in enumerate(t for t in design.trials if t.group == 1)
+        for n, trial in enumerate(trial for trial in design.trials if trial.group == 1)
     ]
     admission = admit(design.trials, responses, exclusions=Exclusions(min_catch=2))
     assert admission.participants == ("ann",)
     assert admission.excluded == {"bob": "1 of 2 catch trials right, 2 are required"}
-    # Instructions are no sentences that models could tell apart, where catch trials count, too
+    # Models do not judge instructions, even if catch trials count
     mask = scope_mask(design.trials, Scope.OVERALL, ["x"], catch=True)[0]
-    assert [t for t, counts in zip(design.trials, mask, strict=True) if not counts] == added
+    assert [
+        trial for trial, counts in zip(design.trials, mask, strict=True) if not counts
+    ] == attention_trials
 
 
-def test_an_attention_trial_twice_or_in_no_group_fails_the_check(table: Path) -> None:
-    asked = {"groups": 2, "random_per_group": 1, "catch_per_group": 1}
+def test_verifier_detects_repeated_and_missing_attention_trials(table: Path) -> None:
+    arguments = {"groups": 2, "random_per_group": 1, "catch_per_group": 1}
     sentences = natural(20)
-    trials = build_design(natural=sentences, **asked, attention=read_attention(table)).trials  # type: ignore[arg-type]
-    added = next(t for t in trials if t.kind_1 is Kind.INSTRUCTION)
-    again, moved = [*trials, added], [t for t in trials if t is not added]
-    for wrong, message in ((again, "names 2 trials"), (moved, "attention trial .* 0 times, not 1")):
+    trials = build_design(natural=sentences, **arguments, attention=read_attention(table)).trials  # type: ignore[arg-type]
+    attention_trial = next(t for t in trials if t.kind_1 is Kind.INSTRUCTION)
+    repeated, missing = [*trials, attention_trial], [t for t in trials if t is not attention_trial]
+    for trials_of_case, message in (
+        (repeated, "names 2 trials"),
+        (missing, "attention trial .* 0 times, not 1"),
+    ):
         with pytest.raises(VerificationError, match=message):
-            verify_design(wrong, (), (), sentences, twins=False, **asked)
+            verify_design(trials_of_case, (), (), sentences, twins=False, **arguments)
 
 
 @pytest.mark.parametrize(
@@ -249,13 +276,13 @@ def test_an_attention_trial_twice_or_in_no_group_fails_the_check(table: Path) ->
         ("sentence_1,sentence_2\nThis one.,This one\n", "row 0 compares"),
     ],
 )
-def test_a_table_of_another_kind_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_attention_tables_are_rejected(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(InputError, match=message):
         read_attention(tmp_path / "a.csv")
 
 
-def test_a_sentence_against_itself_is_refused_in_python_as_in_a_file() -> None:
-    one, other, again = map(Sentence.parse, ("This one", "That one", "This one!"))
+def test_attention_trials_in_python_are_validated() -> None:
+    first, second, repeated = map(Sentence.parse, ("This one", "That one", "This one!"))
     with pytest.raises(InputError, match="`attention`, row 1 compares 'This one!' with itself"):
-        build_design(natural=natural(20), groups=1, attention=[(one, other), (again, one)])
+        build_design(natural=natural(20), groups=1, attention=[(first, second), (repeated, first)])

@@ -1,4 +1,4 @@
-"""Designs after a review: what was rejected is gone, all else stays as far as it can."""
+"""Designs after a review: rejected items are replaced, as many others as possible stay."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -25,41 +25,41 @@ SIZES: dict[str, int] = {"groups": 3, "random_per_group": 2, "catch_per_group": 
 FILLERS = (Condition.RANDOM_NATURAL, Condition.CATCH)
 
 
-def of_each(stimuli: Iterable[Any], left_out: set[str], per_pair: int = 6) -> list[Any]:
-    """The first of each model pair, without those left out."""
-    chosen: dict[tuple[str, str], list[Any]] = {}
-    for each in stimuli:
-        own = chosen.setdefault((each.model_1, each.model_2), [])
-        if name(each) not in left_out and len(own) < per_pair:
-            own.append(each)
-    return [each for own in chosen.values() for each in own]
+def select_per_pair(stimuli: Iterable[Any], left_out: set[str], per_pair: int = 6) -> list[Any]:
+    """Select the first stimuli of each pair of models, without those left out."""
+    stimuli_by_pair: dict[tuple[str, str], list[Any]] = {}
+    for stimulus in stimuli:
+        selected = stimuli_by_pair.setdefault((stimulus.model_1, stimulus.model_2), [])
+        if identify(stimulus) not in left_out and len(selected) < per_pair:
+            selected.append(stimulus)
+    return [stimulus for selected in stimuli_by_pair.values() for stimulus in selected]
 
 
-def name(stimulus: Pair | Triplet) -> str:
+def identify(stimulus: Pair | Triplet) -> str:
     return stimulus.triplet_id if isinstance(stimulus, Triplet) else stimulus.trial_id
 
 
-def design(left_out: Iterable[str] = (), **changes: Any) -> Design:
-    out = set(left_out)
-    given: dict[str, Any] = {
-        "pairs": of_each(PAIRS, out),
-        "triplets": of_each(TRIPLETS, out),
+def design_with(left_out: Iterable[str] = (), **changes: Any) -> Design:
+    left_out_ids = set(left_out)
+    arguments: dict[str, Any] = {
+        "pairs": select_per_pair(PAIRS, left_out_ids),
+        "triplets": select_per_pair(TRIPLETS, left_out_ids),
         "natural": NATURAL,
         "twins": True,
         **SIZES,
     }
-    given |= changes
-    found = build_design(**given)
-    if "review" in given:
-        sizes = {name: given[name] for name in SIZES}
-        verify_review(found.trials, given["natural"], given["review"], **sizes)
-    return found
+    arguments |= changes
+    design = build_design(**arguments)
+    if "review" in arguments:
+        sizes = {name: arguments[name] for name in SIZES}
+        verify_review(design.trials, arguments["natural"], arguments["review"], **sizes)
+    return design
 
 
-BEFORE = design(seed=1)
+BEFORE = design_with(seed=1)
 
 
-def reviewed(trials: Iterable[Trial], rejected: set[str]) -> Review:
+def review_trials(trials: Iterable[Trial], rejected: set[str]) -> Review:
     return Review(
         tuple(
             replace(item, decision=Decision.REJECT if item.item_id in rejected else Decision.KEEP)
@@ -68,12 +68,12 @@ def reviewed(trials: Iterable[Trial], rejected: set[str]) -> Review:
     )
 
 
-def rejection(stimulus: Pair | Triplet) -> Review:
+def reject(stimulus: Pair | Triplet) -> Review:
     (item,) = undecided_items([stimulus], "Ann")
     return Review((replace(item, decision=Decision.REJECT),))
 
 
-def require(holds: bool, failure: str) -> None:
+def require_that(holds: bool, failure: str) -> None:
     if not holds:
         raise VerificationError(failure)
 
@@ -87,168 +87,186 @@ def verify_review(
     random_per_group: int,
     catch_per_group: int,
 ) -> None:
-    """Second account of what a design keeps of an earlier one, and that what was rejected is gone.
-
-    That all random and catch trials stay that can is counted here.
-    """
+    """Check that rejected items are removed and kept trials stay; counts fillers that can stay."""
     rejected = review.rejected
-    stood = {item.item_id: item for item in review.decisions if item.kind is ItemKind.TRIAL}
-    stays = {i: t for i, t in stood.items() if not review.rejects(t)}
-    # Of a rejected trial of a triplet, the sentences of the whole triplet
-    gone = {s.words for t in review.decisions if review.rejects(t) for s in t.sentences}
+    trials_reviewed = {
+        item.item_id: item for item in review.decisions if item.kind is ItemKind.TRIAL
+    }
+    kept_trials = {i: t for i, t in trials_reviewed.items() if not review.rejects(t)}
+    # A rejected trial of a triplet rejects all sentences of the triplet
+    rejected_words = {s.words for t in review.decisions if review.rejects(t) for s in t.sentences}
     uses = Counter(
         text for trial in trials for text in (trial.sentence_1.bare, trial.sentence_2.bare)
     )
-    # To draw from, which the natural sentences of synthetic pairs are not
+    # Sentences to draw; natural sentences of synthetic pairs are not available
     natural_texts = {s.bare for s in natural} - {t.source.bare for t in trials if t.source}
-    kept: Counter[tuple[str, int]] = Counter()  # (condition, group): trials that stayed
+    n_kept: Counter[tuple[str, int]] = Counter()  # kept trials by (condition, group)
     for trial in trials:
-        name = trial.trial_id
-        require(not rejected & {name, trial.source_id}, f"{name} was rejected")
-        item = stays.get(name)
-        same = item is not None and item.sentences == (trial.sentence_1, trial.sentence_2)
-        if item is not None and same and item.group == trial.group:
-            kept[trial.condition, trial.group] += 1
+        trial_id = trial.trial_id
+        require_that(not rejected & {trial_id, trial.source_id}, f"{trial_id} was rejected")
+        item = kept_trials.get(trial_id)
+        is_same = item is not None and item.sentences == (trial.sentence_1, trial.sentence_2)
+        if item is not None and is_same and item.group == trial.group:
+            n_kept[trial.condition, trial.group] += 1
         elif trial.condition in FILLERS:
-            again = [s.text for s in (trial.sentence_1, trial.sentence_2) if s.words in gone]
-            require(not again, f"{name} has a sentence of a rejected item: {again}")
-    # A random or catch trial can stay if its sentences still are natural, and are used elsewhere
-    # in no trial; its own use is not another.
-    here = {trial.trial_id for trial in trials}
-    able: Counter[tuple[str, int]] = Counter()
-    for name, item in stays.items():
-        drawn = item.sentences[: 1 if item.condition == Condition.CATCH else 2]
-        free = all(uses[s.bare] == (name in here) for s in item.sentences)
-        if free and item.group <= groups and all(s.bare in natural_texts for s in drawn):
-            able[item.condition, item.group] += 1
+            repeated = [
+                s.text for s in (trial.sentence_1, trial.sentence_2) if s.words in rejected_words
+            ]
+            require_that(not repeated, f"{trial_id} has a sentence of a rejected item: {repeated}")
+    # A random or catch trial can stay if its sentences are still natural and no other trial
+    # uses them
+    design_ids = {trial.trial_id for trial in trials}
+    n_possible: Counter[tuple[str, int]] = Counter()
+    for trial_id, item in kept_trials.items():
+        drawn_sentences = item.sentences[: 1 if item.condition == Condition.CATCH else 2]
+        is_unused = all(uses[s.bare] == (trial_id in design_ids) for s in item.sentences)
+        if (
+            is_unused
+            and item.group <= groups
+            and all(s.bare in natural_texts for s in drawn_sentences)
+        ):
+            n_possible[item.condition, item.group] += 1
     for condition, needs in zip(FILLERS, (random_per_group, catch_per_group), strict=True):
         for group in range(1, groups + 1):
-            has, can = kept[condition, group], min(needs, able[condition, group])
-            require(has >= can, f"group {group} keeps {has} {condition} trials, and could {can}")
+            n_actual, n_achievable = (
+                n_kept[condition, group],
+                min(needs, n_possible[condition, group]),
+            )
+            require_that(
+                n_actual >= n_achievable,
+                f"group {group} keeps {n_actual} {condition} trials, and could {n_achievable}",
+            )
 
 
-def places(trials: Iterable[Trial]) -> set[tuple[str, int]]:
+def groups_of_trials(trials: Iterable[Trial]) -> set[tuple[str, int]]:
     return {(trial.trial_id, trial.group) for trial in trials}
 
 
 @settings(max_examples=examples(15))
 @given(st.sets(st.integers(0, len(BEFORE.trials) - 1), max_size=3))
-def test_all_that_was_not_rejected_stays(drawn: set[int]) -> None:
-    """Witness: new stimuli take the places of rejected ones, so that all others can stay."""
+def test_items_that_were_not_rejected_stay(drawn: set[int]) -> None:
+    """Witness: new stimuli replace rejected ones, so all others can stay."""
     rejected = {BEFORE.trials[i].trial_id for i in drawn}
-    review = reviewed(BEFORE.trials, rejected)
-    after = design(review.rejected, seed=2, review=review)
-    out = review.rejected
-    stay = [t for t in BEFORE.trials if not out & {t.trial_id, t.source_id}]
-    assert places(stay) <= places(after.trials)
-    assert not after.changed
-    assert len(after.trials) == len(BEFORE.trials)
-    assert not out & {t.trial_id for t in after.trials}
-    # With one trial of a triplet, the sentences of all its trials
-    of_rejected = [t for t in BEFORE.trials if out & {t.trial_id, t.source_id}]
-    gone = {s for t in of_rejected for s in (t.sentence_1, t.sentence_2)}
-    drawn_anew = [t for t in after.trials if t.condition in FILLERS and t not in stay]
-    assert not gone & {s for t in drawn_anew for s in (t.sentence_1, t.sentence_2)}
+    review = review_trials(BEFORE.trials, rejected)
+    revised = design_with(review.rejected, seed=2, review=review)
+    rejected_ids = review.rejected
+    kept_trials = [t for t in BEFORE.trials if not rejected_ids & {t.trial_id, t.source_id}]
+    assert groups_of_trials(kept_trials) <= groups_of_trials(revised.trials)
+    assert not revised.changed
+    assert len(revised.trials) == len(BEFORE.trials)
+    assert not rejected_ids & {t.trial_id for t in revised.trials}
+    # A rejected trial of a triplet rejects the sentences of all its trials
+    rejected_trials = [t for t in BEFORE.trials if rejected_ids & {t.trial_id, t.source_id}]
+    rejected_sentences = {s for t in rejected_trials for s in (t.sentence_1, t.sentence_2)}
+    new_fillers = [t for t in revised.trials if t.condition in FILLERS and t not in kept_trials]
+    assert not rejected_sentences & {s for t in new_fillers for s in (t.sentence_1, t.sentence_2)}
 
 
-def test_nothing_rejected_changes_nothing_whatever_the_seed() -> None:
-    after = design(seed=7, review=reviewed(BEFORE.trials, set()))
-    assert after.trials == BEFORE.trials
-    assert not after.changed
+def test_without_rejections_the_design_stays() -> None:
+    revised = design_with(seed=7, review=review_trials(BEFORE.trials, set()))
+    assert revised.trials == BEFORE.trials
+    assert not revised.changed
 
 
-def test_fewer_groups_and_trials_keep_what_they_can() -> None:
-    review = reviewed(BEFORE.trials, set())
-    after = design(seed=7, review=review, groups=3, random_per_group=1, catch_per_group=3)
-    for condition, each in ((Condition.RANDOM_NATURAL, 1), (Condition.CATCH, 2)):
-        fillers = [t for t in after.trials if t.condition == condition]
-        assert len(places(fillers) & places(BEFORE.trials)) == 3 * each
-    # Six groups of half the size: what was in groups 1 to 3 is halved, the rest is elsewhere.
-    more = design(seed=7, review=review, groups=6)
+def test_other_sizes_keep_as_many_trials_as_possible() -> None:
+    review = review_trials(BEFORE.trials, set())
+    revised = design_with(seed=7, review=review, groups=3, random_per_group=1, catch_per_group=3)
+    for condition, per_group in ((Condition.RANDOM_NATURAL, 1), (Condition.CATCH, 2)):
+        fillers = [t for t in revised.trials if t.condition == condition]
+        assert len(groups_of_trials(fillers) & groups_of_trials(BEFORE.trials)) == 3 * per_group
+    # Six groups of half the size: groups 1 to 3 keep half of their trials
+    more_groups = design_with(seed=7, review=review, groups=6)
     targeted = [t for t in BEFORE.trials if t.condition not in FILLERS]
-    assert len(places(targeted) & places(more.trials)) == len(targeted) // 2
-    assert {i.item_id for i in more.changed} == {
-        name for name, _ in places(BEFORE.trials) - places(more.trials)
+    assert (
+        len(groups_of_trials(targeted) & groups_of_trials(more_groups.trials)) == len(targeted) // 2
+    )
+    assert {i.item_id for i in more_groups.changed} == {
+        name for name, _ in groups_of_trials(BEFORE.trials) - groups_of_trials(more_groups.trials)
     }
 
 
-def test_a_random_pair_goes_whose_sentence_now_stands_in_a_triplet() -> None:
+def test_random_pair_with_a_sentence_of_a_new_triplet_is_removed() -> None:
     random = next(t for t in BEFORE.trials if t.condition == Condition.RANDOM_NATURAL)
-    used = [replace(t, natural=random.sentence_2) if not i else t
-            for i, t in enumerate(of_each(TRIPLETS, set()))]  # fmt: skip
-    used[0] = replace(used[0], triplet_id="triplet-new")
-    after = design(triplets=used, review=reviewed(BEFORE.trials, set()))
-    assert random.trial_id not in {t.trial_id for t in after.trials}
-    assert len(after.changed) == 1 + 3
+    triplets = [replace(t, natural=random.sentence_2) if not i else t
+            for i, t in enumerate(select_per_pair(TRIPLETS, set()))]  # fmt: skip
+    triplets[0] = replace(triplets[0], triplet_id="triplet-new")
+    revised = design_with(triplets=triplets, review=review_trials(BEFORE.trials, set()))
+    assert random.trial_id not in {t.trial_id for t in revised.trials}
+    assert len(revised.changed) == 1 + 3
 
 
-def test_a_random_pair_goes_that_has_the_natural_sentence_of_a_synthetic_pair() -> None:
-    """Witness: the pair is looked for. Without twins no other trial has the natural sentence."""
-    before = design(twins=False)
-    review = reviewed(before.trials, set())
-    random = next(t for t in before.trials if t.condition == Condition.RANDOM_NATURAL)
-    first, *others = of_each(TRIPLETS, set())
-    used = [replace(first, triplet_id="triplet-new", natural=random.sentence_2), *others]
-    after = design(twins=False, triplets=used, review=review)
-    shown = {s for t in after.trials for s in (t.sentence_1, t.sentence_2)}
-    assert random.sentence_2 not in shown
-    assert len(after.changed) == 1 + 1
-    trials = [*after.trials]
-    place = next(i for i, t in enumerate(trials) if t.condition == Condition.RANDOM_NATURAL)
-    trials[place] = replace(trials[place], sentence_1=random.sentence_2)
+def test_random_pair_with_a_natural_source_sentence_is_removed() -> None:
+    """Witness: a search for the pair. Without twins, no other trial has the natural sentence."""
+    earlier = design_with(twins=False)
+    review = review_trials(earlier.trials, set())
+    random = next(t for t in earlier.trials if t.condition == Condition.RANDOM_NATURAL)
+    first, *others = select_per_pair(TRIPLETS, set())
+    triplets = [replace(first, triplet_id="triplet-new", natural=random.sentence_2), *others]
+    revised = design_with(twins=False, triplets=triplets, review=review)
+    sentences = {s for t in revised.trials for s in (t.sentence_1, t.sentence_2)}
+    assert random.sentence_2 not in sentences
+    assert len(revised.changed) == 1 + 1
+    trials = [*revised.trials]
+    index = next(i for i, t in enumerate(trials) if t.condition == Condition.RANDOM_NATURAL)
+    trials[index] = replace(trials[index], sentence_1=random.sentence_2)
     with pytest.raises(VerificationError, match="is the natural sentence of two synthetic ones"):
-        verify_design(trials, of_each(PAIRS, set()), used, NATURAL, twins=False, **SIZES)
+        verify_design(
+            trials, select_per_pair(PAIRS, set()), triplets, NATURAL, twins=False, **SIZES
+        )
 
 
-def test_the_last_file_says_in_which_group_a_trial_was() -> None:
-    other = design(seed=5)
-    rows = (*reviewed(BEFORE.trials, set()).decisions, *reviewed(other.trials, set()).decisions)
-    both = Review(rows, (0, len(BEFORE.trials)))
-    assert places(other.trials) <= places(design(review=both).trials)
+def test_last_file_decides_the_group_of_a_trial() -> None:
+    second = design_with(seed=5)
+    rows = (
+        *review_trials(BEFORE.trials, set()).decisions,
+        *review_trials(second.trials, set()).decisions,
+    )
+    reviews = Review(rows, (0, len(BEFORE.trials)))
+    assert groups_of_trials(second.trials) <= groups_of_trials(design_with(review=reviews).trials)
 
 
-def test_three_rounds_change_what_was_rejected_only() -> None:
-    """A random pair, a pair and a triplet are rejected, one a round."""
+def test_three_rounds_change_rejected_items_only() -> None:
+    """Each round rejects one item: a random pair, a pair and a triplet."""
     current, rows = BEFORE, list[ReviewedItem]()
     first_rows: list[int] = []
     conditions = (Condition.RANDOM_NATURAL, Condition.NATURAL_CONTROVERSIAL)
     for condition in (*conditions, Condition.SYNTHETIC_SYNTHETIC):
         rejected = next(t for t in current.trials if t.condition == condition)
         first_rows.append(len(rows))
-        rows += reviewed(current.trials, {rejected.trial_id}).decisions
+        rows += review_trials(current.trials, {rejected.trial_id}).decisions
         review = Review(tuple(rows), tuple(first_rows))
-        after = design(review.rejected, seed=len(rows), review=review)
-        gone = {rejected.trial_id, rejected.source_id or "none"}
-        stay = [t for t in current.trials if not gone & {t.trial_id, t.source_id}]
-        assert places(stay) <= places(after.trials)
-        assert not review.rejected & {t.trial_id for t in after.trials}
-        current = after
+        revised = design_with(review.rejected, seed=len(rows), review=review)
+        rejected_ids = {rejected.trial_id, rejected.source_id or "none"}
+        kept_trials = [t for t in current.trials if not rejected_ids & {t.trial_id, t.source_id}]
+        assert groups_of_trials(kept_trials) <= groups_of_trials(revised.trials)
+        assert not review.rejected & {t.trial_id for t in revised.trials}
+        current = revised
 
 
-def test_rejected_stimuli_are_refused_with_what_to_do_first() -> None:
+def test_error_for_rejected_stimuli_names_the_command() -> None:
     for stimulus, command in ((PAIRS[0], "select natural"), (TRIPLETS[3], "select triplets")):
-        rejected = {t.trial_id for t in BEFORE.trials if t.source_id == name(stimulus)}
-        for review in (rejection(stimulus), reviewed(BEFORE.trials, rejected)):
+        rejected = {t.trial_id for t in BEFORE.trials if t.source_id == identify(stimulus)}
+        for review in (reject(stimulus), review_trials(BEFORE.trials, rejected)):
             with pytest.raises(InputError, match=f"were rejected.*'contstim {command} --review"):
-                design(review=review)
+                design_with(review=review)
 
 
-def test_too_few_sentences_for_new_trials_are_counted() -> None:
+def test_error_counts_missing_sentences() -> None:
     catch = next(t for t in BEFORE.trials if t.condition == Condition.CATCH)
     texts = {
         s for t in BEFORE.trials if t.condition in FILLERS for s in (t.sentence_1, t.sentence_2)
     }
-    review = reviewed(BEFORE.trials, {catch.trial_id})
+    review = review_trials(BEFORE.trials, {catch.trial_id})
     with pytest.raises(InfeasibleError, match=r"need 0 more sentences for random .* and 1 of two"):
-        design(natural=[s for s in NATURAL if s in texts], review=review)
+        design_with(natural=[s for s in NATURAL if s in texts], review=review)
 
 
 def test_sentences_of_rejected_pairs_are_not_drawn_as_fillers() -> None:
-    """Whatever their end mark: only these and enough others could be drawn."""
+    """Also with another end mark; the rejected sentences and just enough others are available."""
     pair = PAIRS[0]
-    review = rejection(pair)
+    review = reject(pair)
     assert pair.sentence_1 is not None
-    given = [Sentence(pair.sentence_1.words, "!"), *NATURAL[:18]]
-    after = design([pair.trial_id], natural=given, review=review)
-    words = {s.words for t in after.trials for s in (t.sentence_1, t.sentence_2)}
+    sentences = [Sentence(pair.sentence_1.words, "!"), *NATURAL[:18]]
+    revised = design_with([pair.trial_id], natural=sentences, review=review)
+    words = {s.words for t in revised.trials for s in (t.sentence_1, t.sentence_2)}
     assert pair.sentence_1.words not in words

@@ -1,4 +1,4 @@
-"""Power against the analysis itself, closed forms and brute-force simulation."""
+"""Power analysis, against the analysis of experiments, closed forms and simulation."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,31 +35,34 @@ from contstim.files.arrays import BoolArray, FloatArray
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
 from contstim.reporting.canvas import write_figure
-from tests.experiments.design.scored_design import DESIGN, MODELS, all_evaluated, scores
+from tests.experiments.design.scored_design import DESIGN, MODELS, evaluate_all, scores
 from tests.experiments.stimuli import new_trial
 
 
 def random_comparisons(n: int, n_models: int = 3, seed: int = 1) -> TrialPreferences:
     rng = np.random.default_rng(seed)
-    return all_evaluated(rng.normal(0, 5, (n, n_models)), np.arange(n) % 4)
+    return evaluate_all(rng.normal(0, 5, (n, n_models)), np.arange(n) % 4)
 
 
-def random_group(number: int, ratios: FloatArray, prefers_2: BoolArray) -> GroupRatings:
-    """A group that rated random pairs; ratios (n_trials, n_models), nats; choices (n_people, …)."""
+def build_group(number: int, ratios: FloatArray, prefers_2: BoolArray) -> GroupRatings:
+    """Build a group that rated random pairs.
+
+    Ratios are (n_trials, n_models), in nats; choices are (n_people, n_trials).
+    """
     trials = tuple(
         new_trial(f"{number}-{t}", number, f"First {number} {t}.", f"Second {number} {t}.")
         for t in range(len(ratios))
     )
     people = tuple(f"g{number}p{p}" for p in range(len(prefers_2)))
     log_probs = np.stack([np.zeros(ratios.T.shape), ratios.T], axis=-1)
-    rated = np.where(prefers_2, 6.0, 1.0)
-    return GroupRatings(number, trials, people, rated, np.zeros(rated.shape), log_probs)
+    ratings = np.where(prefers_2, 6.0, 1.0)
+    return GroupRatings(number, trials, people, ratings, np.zeros(ratings.shape), log_probs)
 
 
-def planted(
+def build_populations(
     comparisons: TrialPreferences, strength: float = 1.0, item_sd: float = 0.5
 ) -> list[Population]:
-    """People who follow each model in turn; strengths are in standard deviations of answers."""
+    """Build participants who follow each model; strengths are in SDs of responses."""
     return [
         Population(
             name,
@@ -72,7 +75,7 @@ def planted(
 
 
 @pytest.mark.parametrize("participants", [1, 2, 5])
-def test_accuracies_and_ceilings_are_those_of_the_analysis(participants: int) -> None:
+def test_accuracies_and_ceilings_match_the_analysis(participants: int) -> None:
     """Witness: the measures of `analyze`, one experiment at a time."""
     study = random_comparisons(12)
     study.differences[0, 0] = 0
@@ -81,15 +84,17 @@ def test_accuracies_and_ceilings_are_those_of_the_analysis(participants: int) ->
     sides = np.broadcast_to(study.sides, (3, 12, 3))
     means = simulated_tests.group_means(answers, sides, study.evaluates)
     (group,) = simulated_tests.group_jackknives([answers], [sides], [study.evaluates])
-    for e, given in enumerate(answers):
-        ratings = np.where(given, 1.0, -1.0)
-        for m, own in enumerate(study.evaluates.T):
-            mine = ratings[:, own]
-            expected = [accuracy(study.differences.T[m : m + 1, own], mine)[:, 0]]
-            lone = np.full(participants, np.nan)
-            expected.append(accuracy_lower(mine) if participants > 1 else lone)
-            found = [values[e, :, m] for values in (group.values, group.lower)]
-            np.testing.assert_allclose(found, expected)
+    for e, choices in enumerate(answers):
+        ratings = np.where(choices, 1.0, -1.0)
+        for m, is_evaluated in enumerate(study.evaluates.T):
+            ratings_of_model = ratings[:, is_evaluated]
+            expected = [
+                accuracy(study.differences.T[m : m + 1, is_evaluated], ratings_of_model)[:, 0]
+            ]
+            missing = np.full(participants, np.nan)
+            expected.append(accuracy_lower(ratings_of_model) if participants > 1 else missing)
+            actual = [values[e, :, m] for values in (group.values, group.lower)]
+            np.testing.assert_allclose(actual, expected)
             np.testing.assert_allclose(means[e, [m, 3 + m]], np.mean(expected, axis=1))
 
 
@@ -98,11 +103,11 @@ def test_accuracies_and_ceilings_are_those_of_the_analysis(participants: int) ->
     [
         ((9, 9, 9, 9), 4, "crossed"),
         ((14,), 6, "crossed"),
-        ((9, 9, 9), 1, "crossed"),  # what few items do not show decides here
+        ((9, 9, 9), 1, "crossed"),  # the small number of items decides
         ((6,) * 9, 3, "groups"),
     ],
 )
-def test_significance_equals_analysis(
+def test_significance_matches_the_analysis(
     sizes: tuple[int, ...], participants: int, units: Units
 ) -> None:
     """Witness: `compare`, one experiment at a time."""
@@ -112,8 +117,10 @@ def test_significance_equals_analysis(
     answers = [rng.normal(size=(6, participants, len(r))) + 1.2 * r[:, 0] > 0 for r in ratios]
     for e in range(6):
         groups = [
-            random_group(number, of_group, chosen[e])
-            for number, (of_group, chosen) in enumerate(zip(ratios, answers, strict=True), start=1)
+            build_group(number, group_ratios, choices[e])
+            for number, (group_ratios, choices) in enumerate(
+                zip(ratios, answers, strict=True), start=1
+            )
         ]
         ratings, family = Ratings(models, tuple(groups)), every_contrast(models)
         result = compare(ratings, Scope.RANDOM, ACCURACY, family, Sampling(units=units))
@@ -122,16 +129,16 @@ def test_significance_equals_analysis(
             if contrast.significant:
                 expected[(i, j) if contrast.difference > 0 else (j, i)] += 1
     sides = [np.broadcast_to(np.sign(r), (6, *r.shape)) for r in ratios]
-    own = [np.ones(r.shape, dtype=np.bool_) for r in ratios]
-    found = simulated_tests.significantly_better(answers, sides, own, units)
-    np.testing.assert_array_equal(found, expected)
+    is_evaluated = [np.ones(r.shape, dtype=np.bool_) for r in ratios]
+    n_better = simulated_tests.significantly_better(answers, sides, is_evaluated, units)
+    np.testing.assert_array_equal(n_better, expected)
     assert expected.sum() > 0
 
 
-def test_expected_accuracy_is_what_many_participants_give() -> None:
-    """Brute force: 20,000 people rate items of their own; standard error below .004."""
+def test_expected_accuracy_matches_many_participants() -> None:
+    """Brute force: 20,000 participants rate different items; the standard error is below .004."""
     comparisons = random_comparisons(24)
-    populations = planted(comparisons)
+    populations = build_populations(comparisons)
     power = simulate_power(comparisons, populations, simulations=2)
     rng = np.random.default_rng(0)
     rows = np.tile(np.arange(24), (20_000, 1))
@@ -143,19 +150,22 @@ def test_expected_accuracy_is_what_many_participants_give() -> None:
         )
 
 
-def test_without_noise_the_planted_model_always_comes_first() -> None:
+def test_planted_model_is_first_without_noise() -> None:
     comparisons = random_comparisons(200)
-    sure = [replace(each, signal=1e6 * each.signal, following=0.0) for each in planted(comparisons)]
-    power = simulate_power(comparisons, sure, simulations=20)
-    for place, people in enumerate(power.populations):
-        assert (people.first, people.favourite, people.accuracy[place]) == (1, place, 1)
+    noiseless = [
+        replace(population, signal=1e6 * population.signal, following=0.0)
+        for population in build_populations(comparisons)
+    ]
+    power = simulate_power(comparisons, noiseless, simulations=20)
+    for index, people in enumerate(power.populations):
+        assert (people.first, people.favourite, people.accuracy[index]) == (1, index, 1)
     assert power.trials_needed(0.95) is not None
 
 
-def test_models_that_agree_share_the_first_place_and_never_differ() -> None:
-    same = random_comparisons(40)
-    same = replace(same, differences=np.repeat(same.differences[:, :1], 3, axis=1))
-    power = simulate_power(same, planted(same), simulations=50)
+def test_identical_models_share_the_first_rank_and_never_differ() -> None:
+    identical = random_comparisons(40)
+    identical = replace(identical, differences=np.repeat(identical.differences[:, :1], 3, axis=1))
+    power = simulate_power(identical, build_populations(identical), simulations=50)
     for people in power.populations:
         assert people.first == pytest.approx(1 / 3)
         assert not people.better.any()
@@ -163,41 +173,43 @@ def test_models_that_agree_share_the_first_place_and_never_differ() -> None:
     assert power.trials_needed(0.8) is None
 
 
-def test_people_who_follow_nobody_make_no_model_better_more_often_than_chance() -> None:
-    """The level: tests at a false-discovery rate of .05, without any true difference."""
+def test_false_positive_rate_without_a_followed_model() -> None:
+    """Level: tests have a false-discovery rate of .05 without any true difference."""
     comparisons = random_comparisons(90)
-    nobody = [replace(people, signal=0 * people.signal) for people in planted(comparisons)[:1]]
+    random_people = [
+        replace(people, signal=0 * people.signal) for people in build_populations(comparisons)[:1]
+    ]
     for groups in (4, 12):
-        power = simulate_power(comparisons, nobody, groups=groups, simulations=400)
+        power = simulate_power(comparisons, random_people, groups=groups, simulations=400)
         assert power.units == ("crossed" if groups == 4 else "groups")
         assert power.populations[0].better.sum() / 3 < 0.05 + 3 * (0.05 * 0.95 / 400) ** 0.5
 
 
-def test_the_tables_of_a_design(power: DesignPower) -> None:
+def test_tables_of_a_power_analysis(power: DesignPower) -> None:
     table = power_table(power)
     assert power.to_frame().to_dict("list") == table
     assert list(dict.fromkeys(table["scope"])) == [str(s) for s in Scope if s is not Scope.MINIMAL]
     assert len(table["model"]) == 6 * 2 * len(MODELS) * (len(MODELS) - 1)
     assert set(table["rivals"]) == {CLOSE, DISTANT}
-    assert table["people"] == table["model"]  # a planted model's own comparisons
+    assert table["people"] == table["model"]  # only comparisons of the planted model
     sizes = size_table(power)
     assert sizes["groups"][:5] == [4, 4, 4, 2, 8]
     assert sizes["participants_per_group"][:5] == [5, 2, 10, 5, 5]
     assert sizes["test"][:5] == ["crossed"] * 4 + ["groups"]
 
 
-def test_the_page_of_a_design(power: DesignPower) -> None:
+def test_page_of_a_power_analysis(power: DesignPower) -> None:
     page = power_report(power).markdown()
-    for scope, of_scope in power.scopes.items():
-        distant, close = of_scope.planned.parts
+    for scope, scope_power in power.scopes.items():
+        distant, close = scope_power.planned.parts
         rates = [np.mean([p.first for p in part.populations]) for part in (distant, close)]
-        assert list(of_scope.planned.range_first) == sorted(rates)
+        assert list(scope_power.planned.range_first) == sorted(rates)
         for part, rivals in ((distant, DISTANT), (close, CLOSE)):
             assert {people.rivals for people in part.populations} == {rivals}
-        # The page states both, and what they assume
-        low, high = (f"{rate:.3f}" for rate in of_scope.planned.range_first)
+        # The page states both rates and their assumptions
+        low, high = (f"{rate:.3f}" for rate in scope_power.planned.range_first)
         span = low if low == high else f"{low} to {high}"
-        assert f"| {scope} | {len(of_scope.planned.mean_first_by_trials)} | {span} |" in page
+        assert f"| {scope} | {len(scope_power.planned.mean_first_by_trials)} | {span} |" in page
     assert "4 groups of 5 participants" in page
     assert "Close rivals are as far behind the planted model as other models" in page
     assert page.splitlines()[2].startswith("**With 4 groups no signed-rank test over groups")
@@ -205,9 +217,9 @@ def test_the_page_of_a_design(power: DesignPower) -> None:
     assert "significant, 4 × 10" in page
 
 
-def test_the_figure_of_a_design(power: DesignPower) -> None:
-    drawn = [axes for axes in plot.power(power) if axes.has_data()]
-    assert len(drawn) == len(power.scopes)
+def test_figure_of_a_power_analysis(power: DesignPower) -> None:
+    axes_with_data = [axes for axes in plot.power(power) if axes.has_data()]
+    assert len(axes_with_data) == len(power.scopes)
 
 
 @pytest.mark.parametrize(
@@ -222,15 +234,15 @@ def test_limits_of_few_groups_come_first(
 ) -> None:
     monkeypatch.setattr(module, "_DIVISORS", ())  # no smaller experiments
     trials = [t for t in DESIGN.trials if t.condition == Condition.RANDOM_NATURAL]
-    few = design_power(trials, scores(), simulations=1, participants=5, groups=groups)
-    assert few.units == units
-    assert power_report(few).markdown().splitlines()[2].startswith(line)
+    power = design_power(trials, scores(), simulations=1, participants=5, groups=groups)
+    assert power.units == units
+    assert power_report(power).markdown().splitlines()[2].startswith(line)
     if groups == 1:
-        again = design_power(trials, scores(), simulations=1, participants=5, groups=groups)
-        assert power_table(again) == power_table(few)
+        repeated = design_power(trials, scores(), simulations=1, participants=5, groups=groups)
+        assert power_table(repeated) == power_table(power)
 
 
-def test_models_that_never_disagree_are_drawn_without_a_difference(
+def test_identical_models_have_no_detectable_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_DIVISORS", ())
@@ -245,66 +257,68 @@ def test_models_that_never_disagree_are_drawn_without_a_difference(
     assert set(size_table(power)["detectable_difference"]) == {""}
 
 
-def test_roles_are_two_kinds_and_overall_is_all_trials() -> None:
+def test_scopes_match_the_trials_they_evaluate() -> None:
     """Witness: `evaluates`, trial by trial."""
-    found = preferences_by_scope(DESIGN.trials, scores())
+    preferences = preferences_by_scope(DESIGN.trials, scores())
     trials = [t for t in DESIGN.trials if t.condition != Condition.CATCH]
-    assert set(found.evaluates) == {*Scope} - {Scope.MINIMAL}
-    for scope, own in found.evaluates.items():
+    assert set(preferences.evaluates) == {*Scope} - {Scope.MINIMAL}
+    for scope, is_evaluated in preferences.evaluates.items():
         expected = [[evaluates(trial, scope, model) for model in MODELS] for trial in trials]
-        assert own.tolist() == expected
-        kept = found.of_scope(scope)
-        assert kept.evaluates.sum() == own.sum()
+        assert is_evaluated.tolist() == expected
+        scope_preferences = preferences.of_scope(scope)
+        assert scope_preferences.evaluates.sum() == is_evaluated.sum()
         np.testing.assert_array_equal(
-            kept.differences, found.all_trials.differences[found.rows(scope)]
+            scope_preferences.differences,
+            preferences.all_trials.differences[preferences.rows(scope)],
         )
-    both = found.evaluates[Scope.ACCEPT] | found.evaluates[Scope.REJECT]
+    has_role = preferences.evaluates[Scope.ACCEPT] | preferences.evaluates[Scope.REJECT]
     targeted = [t.condition == Condition.NATURAL_SYNTHETIC for t in trials]
-    np.testing.assert_array_equal(both.sum(axis=1), 2 * np.array(targeted))
+    np.testing.assert_array_equal(has_role.sum(axis=1), 2 * np.array(targeted))
 
 
 @pytest.mark.parametrize(("groups", "people"), [(9, 4), (6, 1), (4, 4), (1, 9)])
-def test_what_tests_can_reach_is_what_the_clearest_answers_reach(groups: int, people: int) -> None:
-    """Brute force: more and more tests with differences of one sign, those of most units first."""
+def test_family_limits_match_the_clearest_responses(groups: int, people: int) -> None:
+    """Brute force: increasing numbers of tests with differences of one sign, most units first."""
     trials = random_comparisons(24)
     trials.evaluates[trials.groups == 2, 0] = False
-    lacking = [g for g in range(groups) if g % 4 == 2]
-    without_first = [2, 4, 5]  # of the pairs 01, 02, 12, then the ceilings of 0, 1 and 2
+    groups_without_model = [g for g in range(groups) if g % 4 == 2]
+    without_first = [2, 4, 5]  # order: pairs 01, 02, 12, then ceilings of 0, 1 and 2
     order = [*without_first, 0, 1, 3]
-    tests = [place for place in order if people > 1 or place < 3]
-    reached = simulated_tests.family_limits(trials, groups, people)
-    assert reached.tests == len(tests)
-    assert (reached.most_units, reached.fewest_units) == (groups, groups - len(lacking))
-    assert simulated_tests.units_for([reached]) == (
-        "crossed" if reached.needed is None else "groups"
-    )
+    tests = [test for test in order if people > 1 or test < 3]
+    limits = simulated_tests.family_limits(trials, groups, people)
+    assert limits.tests == len(tests)
+    assert (limits.most_units, limits.fewest_units) == (groups, groups - len(groups_without_model))
+    assert simulated_tests.units_for([limits]) == ("crossed" if limits.needed is None else "groups")
     for number in range(len(tests) + 1):
         differences = np.zeros((6, groups))
         differences[tests[:number]] = np.arange(1, groups + 1)
-        for place in (0, 1, 3):
-            differences[place, lacking] = np.nan
-        found = (adjust(signed_rank_p_values(differences[sorted(tests)])) < 0.05).any()
-        assert found == (reached.needed is not None and number >= reached.needed)
+        for test in (0, 1, 3):
+            differences[test, groups_without_model] = np.nan
+        is_significant = (adjust(signed_rank_p_values(differences[sorted(tests)])) < 0.05).any()
+        assert is_significant == (limits.needed is not None and number >= limits.needed)
 
 
-def test_unusable_questions_are_refused() -> None:
+def test_invalid_power_analyses_are_rejected() -> None:
     table = scores()
     assert table.sentences is not None
-    few = ScoreTable(table.sentences[1:], table.models, table.log_probs[1:])
-    other = ScoreTable(table.sentences, ("x", *MODELS[1:]), table.log_probs)
-    alone = ScoreTable(table.sentences, MODELS[:1], table.log_probs[:, :1])
+    fewer_scores = ScoreTable(table.sentences[1:], table.models, table.log_probs[1:])
+    other_models = ScoreTable(table.sentences, ("x", *MODELS[1:]), table.log_probs)
+    one_model = ScoreTable(table.sentences, MODELS[:1], table.log_probs[:, :1])
     catch = [t for t in DESIGN.trials if t.condition == Condition.CATCH]
     study = random_comparisons(8)
-    refused: list[tuple[str, Callable[[], object]]] = [
-        ("1 sentence of the trials has no score", lambda: preferences_by_scope(DESIGN.trials, few)),
-        ("got 'ngram'", lambda: preferences_by_scope(DESIGN.trials, other)),
-        ("at least 2 models, got scores of ngram", lambda: design_power(DESIGN.trials, alone)),
+    cases: list[tuple[str, Callable[[], object]]] = [
+        (
+            "1 sentence of the trials has no score",
+            lambda: preferences_by_scope(DESIGN.trials, fewer_scores),
+        ),
+        ("got 'ngram'", lambda: preferences_by_scope(DESIGN.trials, other_models)),
+        ("at least 2 models, got scores of ngram", lambda: design_power(DESIGN.trials, one_model)),
         ("nothing to simulate", lambda: preferences_by_scope(catch, table)),
-        ("`groups` must be", lambda: simulate_power(study, planted(study), groups=0)),
+        ("`groups` must be", lambda: simulate_power(study, build_populations(study), groups=0)),
         ("`groups` must be", lambda: design_power(DESIGN.trials, table, groups=0)),
         ("`smallest_effect`", lambda: design_power(DESIGN.trials, table, smallest_effect=0.0)),
         ("per_group must be from 1 to 2, got 3", lambda: study.thinned_rows(3)),
     ]
-    for message, work in refused:
+    for message, call in cases:
         with pytest.raises(InputError, match=message):
-            work()
+            call()

@@ -1,4 +1,4 @@
-"""The summary of a design, counted by hand, and the number of sentences that a study needs."""
+"""Summaries of designs, counted by hand, and the number of sentences that a study needs."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ DESIGN = small_design()
 FREQUENCIES = WordFrequencies.of(natural(60))
 
 
-def test_counts_durations_and_sources() -> None:
+def test_summary_counts_trials_minutes_and_sources() -> None:
     summary = summarise(DESIGN, FREQUENCIES, seconds_per_trial=10)
     assert summary.counts[Condition.NATURAL_CONTROVERSIAL] == (6, 6, 6)
     assert summary.counts[Condition.NATURAL_SYNTHETIC] == (12, 12, 12)
@@ -39,8 +39,8 @@ def test_balance_is_the_mean_over_trials() -> None:
     np.testing.assert_allclose(*summarise(DESIGN, FREQUENCIES).balance[Condition.CATCH].T)
 
 
-def test_the_page_says_whom_catch_trials_leave_out() -> None:
-    """By hand: of four trials three must be right; 1 - .99^4 - 4 (.01) .99^3 = .0006; 11 / 16."""
+def test_page_states_whom_catch_trials_exclude() -> None:
+    """By hand: three of four trials must be right; 1 - .99^4 - 4 (.01) .99^3 = .0006; 11 / 16."""
     note = summarise(DESIGN, FREQUENCIES).notes["catch"]
     assert "fewer than 3 of 4 catch trials" in note
     assert "0.1% of the participants who guess in 2% of trials, and 68.8% of" in note
@@ -56,10 +56,10 @@ def test_the_page_says_whom_catch_trials_leave_out() -> None:
         (12, "72 trials, 6 for each participant."),
     ],
 )
-def test_what_groups_cannot_show_is_said_first(groups: int, begins: str) -> None:
+def test_limits_of_few_groups_come_first(groups: int, begins: str) -> None:
     """By hand: four models make ten tests, 2 / 2^6 · 10 / 7 = .045.
 
-    A warning is only what more groups would mend: below six, other tests are made unasked.
+    A warning needs a remedy by more groups: below six groups, other tests are the default.
     """
     pairs = some_pairs(12)
     design = build_design(pairs, groups=groups, random_per_group=0, catch_per_group=0)
@@ -69,14 +69,14 @@ def test_what_groups_cannot_show_is_said_first(groups: int, begins: str) -> None
     assert cautions == [begins] * (groups == 6)
 
 
-def test_a_design_is_a_frame_of_its_trials() -> None:
+def test_design_can_be_a_frame_of_trials() -> None:
     frame = DESIGN.to_frame()
     assert list(frame["trial_id"]) == [trial.trial_id for trial in DESIGN.trials]
     assert list(frame["sentence_1"]) == [trial.sentence_1.text for trial in DESIGN.trials]
 
 
-def test_the_study_of_2023_needs_what_it_had() -> None:
-    """Nine models: 3,600 triplets, 360 pairs, and 9 random and 12 catch trials in ten groups."""
+def test_needs_of_the_2023_study() -> None:
+    """Nine models: 3,600 triplets, 360 pairs, 9 random and 12 catch trials in ten groups each."""
     needs = sentences_needed(9, random_per_group=9)
     assert [(use, needed) for use, *_, needed in needs.rows] == [
         ("triplets", 3_600),
@@ -89,12 +89,12 @@ def test_the_study_of_2023_needs_what_it_had() -> None:
 
 
 @given(st.integers(2, 7), st.lists(st.integers(0, 5), min_size=5, max_size=5))
-def test_needs_are_those_of_a_literal_count(models: int, numbers: list[int]) -> None:
+def test_needs_match_a_literal_count(models: int, numbers: list[int]) -> None:
     triplets, pairs, groups, random, catch = numbers
     groups = max(groups, 3) if triplets else groups
     count = 0
-    for one in range(models):
-        for _other in range(one + 1, models):
+    for model in range(models):
+        for _other in range(model + 1, models):
             count += len(range(triplets)) + len([side for _ in range(pairs) for side in "12"])
     for _group in range(groups):
         count += len([side for _ in range(random) for side in "12"]) + catch
@@ -104,7 +104,7 @@ def test_needs_are_those_of_a_literal_count(models: int, numbers: list[int]) -> 
     assert needs.in_all == count == sum(row[3] for row in needs.rows[:-1])
 
 
-def test_studies_that_cannot_be_are_refused() -> None:
+def test_invalid_study_sizes_are_rejected() -> None:
     with pytest.raises(InputError, match="models must be at least 2, got 1"):
         sentences_needed(1)
     with pytest.raises(InputError, match="got -1"):

@@ -1,4 +1,4 @@
-"""A real browser, and pages in files."""
+"""Fixtures for tests in a real browser."""
 
 from tests.experiments.platforms.conftest import chromium, visit
 

@@ -1,4 +1,4 @@
-"""The page of a review in a real browser (Chromium), opened from disk and without a network."""
+"""The review page in a real browser (Chromium), opened from disk and without a network."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -21,8 +21,8 @@ Open = Callable[..., Any]
 EVIL = "</script> We <b>saw</b> <img/src=x/onerror=alert(1)> &amp; “it”"
 
 
-def some_triplets(n: int) -> list[Triplet]:
-    """Triplets of words in a random order, which need no grammar while tests are collected."""
+def build_triplets(n: int) -> list[Triplet]:
+    """Build triplets of words in random order, which need no grammar during collection."""
     rng = random.Random(2)
     words = "the old woman will read a long book before breakfast with two good friends".split()
     texts = [Sentence(tuple(rng.sample(words, 8))) for _ in range(3 * n)]
@@ -36,13 +36,13 @@ def some_triplets(n: int) -> list[Triplet]:
     ]
 
 
-TRIPLETS = some_triplets(6)
+TRIPLETS = build_triplets(6)
 TRIPLETS[2] = replace(TRIPLETS[2], natural=Sentence.parse(EVIL))
 
 
 @pytest.fixture(scope="module")
 def window(chromium: Any) -> Iterator[tuple[Any, list[str]]]:
-    """One window for all tests, for opening it is most of their time; and what went wrong in it."""
+    """Share one window, because opening it takes long, and collect its errors."""
     problems: list[str] = []
     context = chromium.new_context(offline=True, accept_downloads=True)
     page = context.new_page()
@@ -54,22 +54,22 @@ def window(chromium: Any) -> Iterator[tuple[Any, list[str]]]:
 
 @pytest.fixture
 def open_page(tmp_path: Path, window: tuple[Any, list[str]]) -> Iterator[Open]:
-    """Open a page of stimuli from disk; a browser that asks the network for anything fails."""
-    used, problems = window
+    """Open a page of stimuli from disk; errors and network requests fail the test."""
+    shared_page, problems = window
 
     def write(stimuli: Any = TRIPLETS, *, page: Any = None, **options: Any) -> Any:
         path = tmp_path / "review.html"
         path.write_text(ReviewPage(stimuli, **options).html(), encoding="utf-8")
-        page = page or used
+        page = page or shared_page
         page.goto(path.as_uri())
         page.wait_for_selector("body[data-ready]")
         return page
 
     yield write
-    if used.url != "about:blank":
-        used.emulate_media(media="null")
-        used.evaluate("localStorage.clear()")
-        used.goto("about:blank")
+    if shared_page.url != "about:blank":
+        shared_page.emulate_media(media="null")
+        shared_page.evaluate("localStorage.clear()")
+        shared_page.goto("about:blank")
     assert problems == []
 
 
@@ -79,14 +79,14 @@ def press(page: Any, keys: str) -> None:
 
 
 def download(page: Any, folder: Path) -> Path:
-    with page.expect_download() as given:
+    with page.expect_download() as download_info:
         page.click("#download")
-    path: Path = folder / given.value.suggested_filename
-    given.value.save_as(path)
+    path: Path = folder / download_info.value.suggested_filename
+    download_info.value.save_as(path)
     return path
 
 
-def decided(
+def decide(
     stimuli: Any, reviewer: str, decisions: dict[str, tuple[str, str]]
 ) -> list[reviews.ReviewedItem]:
     return [
@@ -96,18 +96,18 @@ def decided(
     ]
 
 
-def shown(page: Any) -> list[str]:
-    """Identifiers of the items that filters let through, in order, filled or not."""
+def list_shown_items(page: Any) -> list[str]:
+    """Return identifiers of the items that pass the filters, in order."""
     cards = "[...document.querySelectorAll('.item')]"
     return list(page.evaluate(f"{cards}.map(card => review.data.items[card.dataset.place].id)"))
 
 
-def filled(page: Any) -> list[str]:
-    return [str(each) for each in page.locator(".item .id").all_inner_texts()]
+def list_filled_items(page: Any) -> list[str]:
+    return [str(text) for text in page.locator(".item .id").all_inner_texts()]
 
 
 def test_keyboard_reviews_survive_reload_and_are_read(open_page: Open, tmp_path: Path) -> None:
-    """Witness: the file that Python writes of the same decisions, byte for byte."""
+    """Witness: the file written in Python with the same decisions, byte for byte."""
     page = open_page()
     press(page, "j a a r 1 r")
     page.keyboard.type('says "no", and 2 more')
@@ -121,25 +121,25 @@ def test_keyboard_reviews_survive_reload_and_are_read(open_page: Open, tmp_path:
     }
     assert page.inner_text("#count") == "5 of 6 decided, 3 rejected"
     for _ in range(2):
-        written = download(page, tmp_path)
-        assert written.name == "review.csv"
-        reviews.write_review(tmp_path / "python.csv", decided(TRIPLETS, "", decisions))
-        assert written.read_bytes() == (tmp_path / "python.csv").read_bytes()
-        review = reviews.read_reviews([written])
+        path = download(page, tmp_path)
+        assert path.name == "review.csv"
+        reviews.write_review(tmp_path / "python.csv", decide(TRIPLETS, "", decisions))
+        assert path.read_bytes() == (tmp_path / "python.csv").read_bytes()
+        review = reviews.read_reviews([path])
         review.require_items_of(TRIPLETS, "t.csv")
         assert review.rejected == {"t2", "t3", "t4"}
         page.reload()
         page.wait_for_selector("body[data-ready]")
 
 
-def test_focus_is_visible_and_where_the_keys_say(open_page: Open) -> None:
+def test_focus_is_visible_and_follows_the_keys(open_page: Open) -> None:
     page = open_page()
     style = "getComputedStyle(document.activeElement).outlineStyle"
-    place = "document.activeElement.dataset.place"
+    index = "document.activeElement.dataset.place"
     press(page, "j")
-    assert page.evaluate(place) == "0"
+    assert page.evaluate(index) == "0"
     press(page, "j ArrowDown k")
-    assert page.evaluate(place) == "1"
+    assert page.evaluate(index) == "1"
     assert page.evaluate(style) == "solid"
     assert page.get_attribute(".item.current", "aria-posinset") == "2"
     press(page, "r")
@@ -153,7 +153,7 @@ def test_focus_is_visible_and_where_the_keys_say(open_page: Open) -> None:
 
 
 def test_filters_search_and_order(open_page: Open) -> None:
-    """Witness: the same choices made in Python."""
+    """Witness: the same filters in Python."""
     trials = [
         replace(trial, group=1 + i % 3)
         for t in TRIPLETS
@@ -162,50 +162,52 @@ def test_filters_search_and_order(open_page: Open) -> None:
     trials.append(new_trial("catch", 2, "We met Ann", "Ann met We", Condition.CATCH))
     page = open_page(trials)
 
-    def expect(wanted: Callable[[Trial], bool], **choices: str) -> None:
+    def assert_filtered(is_selected: Callable[[Trial], bool], **choices: str) -> None:
         for name, choice in choices.items():
             page.select_option(f"#{name}", choice)
-        assert sorted(shown(page)) == sorted(t.trial_id for t in trials if wanted(t)), choices
+        assert sorted(list_shown_items(page)) == sorted(
+            t.trial_id for t in trials if is_selected(t)
+        ), choices
         for name in choices:
             page.select_option(f"#{name}", "")
 
-    expect(lambda t: t.condition is Condition.CATCH, condition="catch")
-    expect(lambda t: t.model_1 == "RNN", duel="RNN\nLSTM")
-    expect(lambda t: t.group == 2, group="2")
-    expect(lambda t: t.group == 2 and t.model_1 == "RNN", group="2", duel="RNN\nLSTM")
-    expect(lambda t: 3 in map(len, (t.sentence_1, t.sentence_2)), length="3")
+    assert_filtered(lambda t: t.condition is Condition.CATCH, condition="catch")
+    assert_filtered(lambda t: t.model_1 == "RNN", duel="RNN\nLSTM")
+    assert_filtered(lambda t: t.group == 2, group="2")
+    assert_filtered(lambda t: t.group == 2 and t.model_1 == "RNN", group="2", duel="RNN\nLSTM")
+    assert_filtered(lambda t: 3 in map(len, (t.sentence_1, t.sentence_2)), length="3")
     flagged = flag_items(trials).by_item
-    expect(lambda t: t.trial_id in flagged, flag="any")
-    expect(lambda t: t.trial_id not in flagged, flag="none")
+    assert_filtered(lambda t: t.trial_id in flagged, flag="any")
+    assert_filtered(lambda t: t.trial_id not in flagged, flag="none")
     page.fill("#search", "MET ann")
-    assert shown(page) == ["catch"]
+    assert list_shown_items(page) == ["catch"]
     page.fill("#search", "nowhere")
-    assert shown(page) == []
+    assert list_shown_items(page) == []
     assert page.locator("#nothing").is_visible()
     page.fill("#search", "")
     page.select_option("#order", "flags")
-    numbers = [len(flagged.get(name, ())) for name in shown(page)]
+    numbers = [len(flagged.get(name, ())) for name in list_shown_items(page)]
     assert numbers == sorted(numbers, reverse=True)
 
 
-def test_a_sentence_with_markup_stays_text_and_orders_are_those_asked_for(open_page: Open) -> None:
-    """Items without answers come last; without any the order is not offered."""
+def test_markup_stays_text_and_items_are_ordered(open_page: Open) -> None:
+    """Items without answers come last; without any answers, this order is not available."""
     page = open_page()
     text = page.inner_text(".item >> nth=2 >> .sentence >> nth=0")
     assert text == Sentence.parse(EVIL).text
     assert page.locator("img").count() == 0
-    assert page.locator("#group").is_hidden()  # triplets have none
-    offered = "[...document.querySelectorAll('#order option')].map(option => option.value)"
-    assert "unsure" not in page.evaluate(offered)
+    assert page.locator("#group").is_hidden()  # triplets have no group
+    options = "[...document.querySelectorAll('#order option')].map(option => option.value)"
+    assert "unsure" not in page.evaluate(options)
     page.select_option("#order", "most")
-    assert shown(page) == [f"t{number}" for number in range(5, -1, -1)]
+    assert list_shown_items(page) == [f"t{number}" for number in range(5, -1, -1)]
     answers: dict[str, tuple[str, float | None]] = {
-        f"t{n}": (f"{n} people", sure) for n, sure in ((1, 0.9), (4, 0.6))
+        f"t{n}": (f"{n} people", certainty) for n, certainty in ((1, 0.9), (4, 0.6))
     }
     answers["t3"] = ("1 person <b>", None)
     page = open_page(answers=answers)
     page.select_option("#order", "unsure")
-    assert shown(page) == ["t4", "t1", "t0", "t2", "t3", "t5"]
-    facts = [str(each) for each in page.locator(".item .facts").all_inner_texts()]
+    assert list_shown_items(page) == ["t4", "t1", "t0", "t2", "t3", "t5"]
+    facts = [str(fact) for fact in page.locator(".item .facts").all_inner_texts()]
     assert "4 people" in facts[0]
     assert "1 person <b>" in facts[4]

@@ -1,4 +1,4 @@
-"""The page beside its server, in a real browser: nothing is lost while the server is away."""
+"""The review page with its server, in a real browser: no decision is lost during an outage."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,32 +18,32 @@ Visit = Callable[..., Any]
 
 
 @contextmanager
-def serving(folder: Path, port: int = 0) -> Iterator[int]:
-    """The server of Ann's review; the port at which it answers."""
+def serve_review(folder: Path, port: int = 0) -> Iterator[int]:
+    """Serve Ann's review and yield the port."""
     content = ReviewPage(TRIPLETS, title="triplets.csv", reviewer="Ann")
     path = review_file(folder / "review.html", "Ann")
     file = ReviewFile.open(path, content, "triplets.csv")
-    with running(partial(review_application, file), port) as (_, found):
-        yield found
+    with running(partial(review_application, file), port) as (_, served_port):
+        yield served_port
 
 
-def opened(page: Any, port: int) -> Any:
+def open_served_page(page: Any, port: int) -> Any:
     page.goto(f"http://127.0.0.1:{port}/")
     page.wait_for_selector("body[data-ready]")
     return page
 
 
-def test_decisions_are_saved_as_they_are_made_and_sent_again(tmp_path: Path, visit: Visit) -> None:
+def test_decisions_are_saved_and_resent_after_an_outage(tmp_path: Path, visit: Visit) -> None:
     path = tmp_path / "review-Ann.csv"
-    with serving(tmp_path) as port:
-        page = opened(visit(), port)
+    with serve_review(tmp_path) as port:
+        page = open_served_page(visit(), port)
         assert page.locator("#name").is_hidden()
         press(page, "j a r 1")
         page.wait_for_selector("text=Saved in review-Ann.csv.")
         assert read_reviews([path]).rejected == {"t1"}
     press(page, "r 2")
     page.wait_for_selector("text=Not saved: the server does not answer.")
-    with serving(tmp_path, port):
+    with serve_review(tmp_path, port):
         page.wait_for_selector("text=Saved in review-Ann.csv.")
         assert read_reviews([path]).rejected == {"t1", "t2"}
         page.reload()
@@ -55,49 +55,52 @@ def test_decisions_are_saved_as_they_are_made_and_sent_again(tmp_path: Path, vis
     assert read_reviews([path]).rejected == {"t1", "t2"}
 
 
-def test_nothing_is_called_saved_before_later_decisions(tmp_path: Path, visit: Visit) -> None:
-    """The first request is held until a second decision is made; all that the page says is kept."""
-    held: list[Any] = []
-    with serving(tmp_path) as port:
-        page = opened(visit(), port)
+def test_saved_is_not_shown_before_later_decisions_are_sent(tmp_path: Path, visit: Visit) -> None:
+    """The first request is held until a second decision is made; all messages are recorded."""
+    held_requests: list[Any] = []
+    with serve_review(tmp_path) as port:
+        page = open_served_page(visit(), port)
         page.evaluate(
             """() => {
                 const kept = document.getElementById("kept");
-                window.told = [];
-                new MutationObserver(() => told.push(kept.textContent))
+                window.messages = [];
+                new MutationObserver(() => messages.push(kept.textContent))
                     .observe(kept, { childList: true });
             }"""
         )
-        page.route("**/decisions", lambda r: r.continue_() if held else held.append(r))
+        page.route(
+            "**/decisions",
+            lambda route: route.continue_() if held_requests else held_requests.append(route),
+        )
         with page.expect_request("**/decisions"):
             press(page, "j a")
         press(page, "r 1")
-        held[0].continue_()
+        held_requests[0].continue_()
         page.wait_for_selector("text=Saved in review-Ann.csv.")
-        assert {*page.evaluate("told.slice(0, -1)")} == {"Saving …"}
+        assert {*page.evaluate("messages.slice(0, -1)")} == {"Saving …"}
     assert read_reviews([tmp_path / "review-Ann.csv"]).rejected == {"t1"}
 
 
 @pytest.mark.slow
-def test_windows_keep_all_decisions_while_the_server_is_away(tmp_path: Path, visit: Visit) -> None:
-    """Both are closed before the server is back; of one item, the later decision is saved."""
-    path, away = tmp_path / "review-Ann.csv", "text=Not saved: the server does not answer."
+def test_windows_keep_all_decisions_during_an_outage(tmp_path: Path, visit: Visit) -> None:
+    """Both windows close before the server returns; the later decision on an item is saved."""
+    path, message = tmp_path / "review-Ann.csv", "text=Not saved: the server does not answer."
     first = visit()
     second = first.context.new_page()
-    with serving(tmp_path) as port:
+    with serve_review(tmp_path) as port:
         for page in (first, second):
-            opened(page, port)
+            open_served_page(page, port)
     press(first, "j a")
-    first.wait_for_selector(away)
+    first.wait_for_selector(message)
     press(second, "j j r 1 k k r 2")
-    second.wait_for_selector(away)
+    second.wait_for_selector(message)
     first.wait_for_selector("text=2 of 6 decided, 2 rejected")
     press(first, "j a")
     second.wait_for_selector("text=3 of 6 decided, 2 rejected")
     first.close()
     second.close()
     third = first.context.new_page()
-    with serving(tmp_path, port):
+    with serve_review(tmp_path, port):
         third.goto(f"http://127.0.0.1:{port}/")
         third.wait_for_selector("text=Saved in review-Ann.csv.")
         assert third.inner_text("#count") == "3 of 6 decided, 2 rejected"

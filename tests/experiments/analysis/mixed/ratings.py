@@ -1,4 +1,4 @@
-"""Ratings whose truth is known: a mixed model's own, drawn."""
+"""Ratings drawn from a mixed model with known parameters."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from tests.experiments.stimuli import new_trial
 THRESHOLDS = np.array([-1.4, -0.6, 0.0, 0.6, 1.4])
 
 
-def draw(
+def draw_ratings(
     seed: int,
     *,
     groups: int = 2,
@@ -23,43 +23,46 @@ def draw(
     leaning: float = 0.3,
     following: float = 0.0,
 ) -> Ratings:
-    """Ratings by thresholds on a hidden value with normal noise.
+    """Draw ratings by thresholds on a hidden value with normal noise.
 
-    `people` and `trials` are those of each group, `slopes` those of models a, b, … per nat; ratios
-    have a standard deviation of 20 nats. The others are standard deviations: of trials beyond the
-    ratios, of people's leaning to the left, and of their slopes, as a share of the slope.
+    `people` and `trials` are numbers in each group. `slopes` are those of models a, b, … per nat;
+    ratios have a standard deviation of 20 nats. The other arguments are standard deviations:
+    `spread` of trials beyond the ratios, `leaning` of participants' bias to the left, `following`
+    of their slopes, as a share of the slope.
     """
     rng = np.random.default_rng(seed)
-    made = []
+    group_ratings = []
     for number in range(1, groups + 1):
         ratios = rng.normal(0, 20, (len(slopes), trials))
-        each = np.array(slopes) * (1 + following * rng.normal(size=(people, len(slopes))))
+        slopes_of_people = np.array(slopes) * (
+            1 + following * rng.normal(size=(people, len(slopes)))
+        )
         left = np.random.default_rng([seed, number]).choice([1.0, 2.0], (people, trials))
         towards_2 = rng.normal(0, leaning, (people, 1)) * (2 * left - 3)
-        hidden = each @ ratios + towards_2 + rng.normal(0, spread, trials)
+        hidden = slopes_of_people @ ratios + towards_2 + rng.normal(0, spread, trials)
         hidden = hidden + rng.normal(size=hidden.shape)
         rated = np.searchsorted(THRESHOLDS, hidden).astype(np.float64)
-        made.append(group(number, 1 + rated, ratios, left))
-    return Ratings(tuple("abcdefghi"[: len(slopes)]), tuple(made))
+        group_ratings.append(build_group(number, 1 + rated, ratios, left))
+    return Ratings(tuple("abcdefghi"[: len(slopes)]), tuple(group_ratings))
 
 
-def answered(ratings: Ratings, first: int, second: int, scale: Scale) -> Ratings:
-    """The preferred sentences of ratings, coded anew."""
+def code_choices(ratings: Ratings, first: int, second: int, scale: Scale) -> Ratings:
+    """Replace ratings by the preferred sentences, coded `first` and `second`."""
     groups = [
         replace(
-            each,
-            trials=tuple(replace(trial, scale=scale) for trial in each.trials),
-            ratings=np.where(each.preferences > 0, float(second), float(first)),
+            group,
+            trials=tuple(replace(trial, scale=scale) for trial in group.trials),
+            ratings=np.where(group.preferences > 0, float(second), float(first)),
         )
-        for each in ratings.groups
+        for group in ratings.groups
     ]
     return Ratings(ratings.models, tuple(groups))
 
 
-def group(
+def build_group(
     number: int, ratings: FloatArray, ratios: FloatArray, left: FloatArray | None = None
 ) -> GroupRatings:
-    """A group of random pairs; sentence_1 has the log-probability -100; no sides, if not given."""
+    """Build a group of random pairs; sentence_1 has log-probability -100."""
     people, trials = ratings.shape
     log_probs = np.stack([np.full(ratios.shape, -100.0), -100.0 + ratios], axis=-1)
     return GroupRatings(

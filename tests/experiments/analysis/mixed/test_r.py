@@ -1,7 +1,7 @@
-"""The same models by R's `ordinal::clmm` and `lme4::glmer`: what they say is recorded in `r.json`.
+"""Mixed models against `ordinal::clmm` and `lme4::glmer` of R, whose results are in `r.json`.
 
-Where R is installed, a slow test asks it again. To record anew, with the versions of R (`base`) and
-of the two packages: `python -m tests.experiments.analysis.mixed.test_r`
+Where R is installed, a slow test checks the recorded results. To record again, with the versions of
+R (`base`) and of both packages: `python -m tests.experiments.analysis.mixed.test_r`
 """
 
 import csv
@@ -18,23 +18,23 @@ import pytest
 from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import Ratings
 from contstim.items.scale import Scale
-from tests.experiments.analysis.mixed.ratings import answered, draw
+from tests.experiments.analysis.mixed.ratings import code_choices, draw_ratings
 
-RATINGS = draw(21, people=5, trials=9, slopes=(0.06, 0.02), leaning=0.5, following=0.4)
-DRAWN = draw(21, people=7, trials=12, slopes=(0.06, 0.02), leaning=0.5, following=0.4)
-CHOICES = answered(DRAWN, 1, 2, Scale.CHOICE)
+RATINGS = draw_ratings(21, people=5, trials=9, slopes=(0.06, 0.02), leaning=0.5, following=0.4)
+DRAWN = draw_ratings(21, people=7, trials=12, slopes=(0.06, 0.02), leaning=0.5, following=0.4)
+CHOICES = code_choices(DRAWN, 1, 2, Scale.CHOICE)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A model, and the call of R that fits the same to a table `d`."""
+    """A model, and the R call that fits the same model to a table `d`."""
 
-    ratings: Ratings  # what is fitted
-    models: list[str]  # whose ratios explain it
-    settings: MixedSettings  # ours
-    call: str  # R's
-    likelihood: float = 1e-4  # by how much log-likelihoods may differ
-    errors: float = 2e-3  # by how much standard errors and deviations may differ, as a share
+    ratings: Ratings  # the data
+    models: list[str]  # predictors
+    settings: MixedSettings  # of contstim
+    call: str  # in R
+    likelihood: float = 1e-4  # tolerance of log-likelihoods
+    errors: float = 2e-3  # relative tolerance of standard errors and deviations
 
 
 EFFECTS = "(0 + side | person) + (0 + a | person) + (1 | trial)"
@@ -58,7 +58,7 @@ CASES = {
         MixedSettings(),
         f"clmm(rating ~ a + {EFFECTS}, d, threshold = 'symmetric2')",
     ),
-    # The one has no intercept and approximates a logit as we do, the other a probit
+    # lme4 has no intercept and approximates a logit like contstim, ordinal a probit
     "choices, lme4": Case(
         CHOICES,
         ["a"],
@@ -95,8 +95,8 @@ say(sort(as.numeric(unlist(lapply(VarCorr(m), function(v) attr(v, "stddev"))))))
 VERSIONS = 'for (p in c("base", "ordinal", "lme4")) cat(p, format(packageVersion(p)), "\\n")'
 
 
-def by_r(case: Case, folder: Path) -> list[list[float]]:
-    """Log-likelihood, estimates, standard errors and deviations, of thresholds before slopes."""
+def fit_with_r(case: Case, folder: Path) -> list[list[float]]:
+    """Return log-likelihood, estimates (thresholds first), standard errors and deviations."""
     program = shutil.which("Rscript")
     if program is None:
         pytest.skip("R is not installed")
@@ -107,51 +107,53 @@ def by_r(case: Case, folder: Path) -> list[list[float]]:
             columns = [trial.trial_id for trial in group.trials], group.ratios.T
             for person, *rows in zip(group.participants, group.ratings, group.left, strict=True):
                 for rating, left, trial, ratios in zip(*rows, *columns, strict=True):
-                    # Of about unit size, which clmm needs
+                    # clmm needs ratios of about unit size
                     writer.writerow([person, trial, int(rating), 2 * left - 3, *ratios / 20])
     (folder / "fit.R").write_text(PROGRAM.replace("CALL", case.call))
-    done = subprocess.run([program, "fit.R"], cwd=folder, capture_output=True, text=True)
-    if "no package called" in done.stderr:
+    process = subprocess.run([program, "fit.R"], cwd=folder, capture_output=True, text=True)
+    if "no package called" in process.stderr:
         pytest.skip("R lacks ordinal or lme4")
-    return [[float(value) for value in line.split()] for line in done.stdout.splitlines()]
+    return [[float(value) for value in line.split()] for line in process.stdout.splitlines()]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_r_says_what_is_recorded(name: str, tmp_path: Path) -> None:
+def test_r_reproduces_the_recorded_results(name: str, tmp_path: Path) -> None:
     recorded = json.loads(RECORD.read_text())["fits"][name]
-    for found, expected in zip(by_r(CASES[name], tmp_path), recorded, strict=True):
-        assert found == pytest.approx(expected, rel=1e-4)
+    for values, expected in zip(fit_with_r(CASES[name], tmp_path), recorded, strict=True):
+        assert values == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_r_fits_the_same(name: str) -> None:
+def test_fits_match_r(name: str) -> None:
     case = CASES[name]
     (likelihood,), estimates, errors, deviations = json.loads(RECORD.read_text())["fits"][name]
     fit = fit_mixed(case.ratings, case.models, case.settings)
     assert fit.log_likelihood == pytest.approx(likelihood, abs=case.likelihood)
-    ours = [(row["estimate"], row["standard_error"]) for row in fit.thresholds]
+    coefficients = [(row["estimate"], row["standard_error"]) for row in fit.thresholds]
     slopes = [row["estimate"] for row in fit.coefficients]
-    ours += [(20 * slope.value, 20 * slope.standard_error) for slope in slopes]
-    found = list(zip(*ours, strict=True))
-    assert found[0] == pytest.approx(estimates, rel=1e-3, abs=1e-3)
-    assert found[1] == pytest.approx(errors, rel=case.errors)
-    scales = [
+    coefficients += [(20 * slope.value, 20 * slope.standard_error) for slope in slopes]
+    columns = list(zip(*coefficients, strict=True))
+    assert columns[0] == pytest.approx(estimates, rel=1e-3, abs=1e-3)
+    assert columns[1] == pytest.approx(errors, rel=case.errors)
+    factors = [
         20 / fit[row["effect"]]["typical_ratio"] if row["effect"] in case.models else 1.0
         for row in fit.variances
     ]
-    sizes = [row["standard_deviation"] for row in fit.variances]
-    assert np.sort(np.multiply(sizes, scales)) == pytest.approx(deviations, rel=case.errors)
+    deviations_found = [row["standard_deviation"] for row in fit.variances]
+    assert np.sort(np.multiply(deviations_found, factors)) == pytest.approx(
+        deviations, rel=case.errors
+    )
 
 
-def record() -> None:
-    """Ask R for all fits, and write them one line each with the versions that made them."""
-    said = subprocess.run(["Rscript", "-e", VERSIONS], capture_output=True, text=True, check=True)
-    versions = dict(line.split() for line in said.stdout.splitlines())
+def record_fits() -> None:
+    """Run all fits in R and write one line each, with the versions of R and its packages."""
+    output = subprocess.run(["Rscript", "-e", VERSIONS], capture_output=True, text=True, check=True)
+    versions = dict(line.split() for line in output.stdout.splitlines())
     with tempfile.TemporaryDirectory() as folder:
         fits = [
             f'    "{name}": [\n      '
-            + ",\n      ".join(json.dumps(row) for row in by_r(case, Path(folder)))
+            + ",\n      ".join(json.dumps(row) for row in fit_with_r(case, Path(folder)))
             + "\n    ]"
             for name, case in CASES.items()
         ]
@@ -160,4 +162,4 @@ def record() -> None:
 
 
 if __name__ == "__main__":
-    record()
+    record_fits()

@@ -1,4 +1,4 @@
-"""Whether all of a figure is on the paper, and can be read."""
+"""Checks that a figure is complete and legible."""
 
 from collections.abc import Iterator
 
@@ -10,25 +10,25 @@ from matplotlib.transforms import Bbox
 
 from contstim.reporting.canvas import lay_out
 
-_SMALLEST = 5.5  # points, where 8 is the usual size
-_TOUCH = 1.0  # pixels by which boxes may overlap: they are rounded up
+_SMALLEST = 5.5  # points; the usual size is 8
+_TOUCH = 1.0  # pixels of overlap that are due to rounding
 
 
-def _is_on_the_paper(figure: Figure) -> bool:
+def _is_within_page(figure: Figure) -> bool:
     width, height = figure.get_size_inches()
     box = figure.get_tightbbox()
     return bool(min(box.x0, box.y0) >= 0 and box.x1 <= width and box.y1 <= height)
 
 
-def faults(figure: Figure) -> list[str]:
-    """What is cut off, too small, or printed over another text; outside witness: matplotlib.
+def find_faults(figure: Figure) -> list[str]:
+    """List texts that are cut off, too small, or printed over other texts. Witness: matplotlib.
 
-    Texts of matrices' cells and inside of axes may lie upon what is drawn, but not on one another.
+    Texts in cells and axes may overlap drawings, but not each other.
     """
     lay_out(figure)
     page = figure.bbox
-    texts = [(text, text.get_window_extent()) for text in _texts(figure)]
-    found = [
+    texts = [(text, text.get_window_extent()) for text in _visible_texts(figure)]
+    messages = [
         f"{text.get_text()!r} is cut off: {box} of {page}"
         for text, box in texts
         if box.x0 < page.x0 - _TOUCH
@@ -36,27 +36,27 @@ def faults(figure: Figure) -> list[str]:
         or box.x1 > page.x1 + _TOUCH
         or box.y1 > page.y1 + _TOUCH
     ]
-    found += [
+    messages += [
         f"{text.get_text()!r} is of {text.get_fontsize()} points"
         for text, _ in texts
         if float(text.get_fontsize()) < _SMALLEST
     ]
-    found += [
-        f"{one.get_text()!r} lies on {other.get_text()!r}"
-        for one, other in _overlapping(texts)
-        if not (one.get_rotation() % 90 and other.get_rotation() % 90)
+    messages += [
+        f"{first.get_text()!r} lies on {second.get_text()!r}"
+        for first, second in _overlapping_texts(texts)
+        if not (first.get_rotation() % 90 and second.get_rotation() % 90)
     ]
-    found += [
+    messages += [
         f"the legend lies on {axes.get_title('left')!r}"
         for legend in figure.legends
         for axes in figure.findobj(Axes)
-        if isinstance(axes, Axes) and _overlap(legend.get_window_extent(), axes.bbox)
+        if isinstance(axes, Axes) and _boxes_overlap(legend.get_window_extent(), axes.bbox)
     ]
-    return found if _is_on_the_paper(figure) else [*found, "something is cut off"]
+    return messages if _is_within_page(figure) else [*messages, "something is cut off"]
 
 
-def _texts(figure: Figure) -> Iterator[Text]:
-    """Every text that is printed; labels of ticks beyond the axis are not."""
+def _visible_texts(figure: Figure) -> Iterator[Text]:
+    """Yield all printed texts, without tick labels beyond the axis."""
     unused: set[int] = set()
     for axes in figure.findobj(Axes):
         assert isinstance(axes, Axes)
@@ -68,21 +68,21 @@ def _texts(figure: Figure) -> Iterator[Text]:
                     unused |= {id(tick.label1), id(tick.label2)}
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
-        shown = text.get_visible() and text.get_text().strip() and id(text) not in unused
-        if shown and (text.axes is None or text.axes.get_visible()):
+        is_shown = text.get_visible() and text.get_text().strip() and id(text) not in unused
+        if is_shown and (text.axes is None or text.axes.get_visible()):
             yield text
 
 
-def _overlapping(texts: list[tuple[Text, Bbox]]) -> Iterator[tuple[Text, Text]]:
-    """Any two texts whose boxes overlap: all pairs at once, of which there are 100,000 and more."""
+def _overlapping_texts(texts: list[tuple[Text, Bbox]]) -> Iterator[tuple[Text, Text]]:
+    """Yield pairs of overlapping texts. Vectorised, because there are over 100,000 pairs."""
     x0, y0, x1, y1 = np.array([box.extents for _, box in texts]).reshape(-1, 4).T
-    across = np.minimum.outer(x1, x1) - np.maximum.outer(x0, x0)
-    up = np.minimum.outer(y1, y1) - np.maximum.outer(y0, y0)
-    for i, j in np.argwhere(np.triu((across > _TOUCH) & (up > _TOUCH), k=1)):
+    width = np.minimum.outer(x1, x1) - np.maximum.outer(x0, x0)
+    height = np.minimum.outer(y1, y1) - np.maximum.outer(y0, y0)
+    for i, j in np.argwhere(np.triu((width > _TOUCH) & (height > _TOUCH), k=1)):
         yield texts[i][0], texts[j][0]
 
 
-def _overlap(one: Bbox, other: Bbox) -> bool:
-    across = min(one.x1, other.x1) - max(one.x0, other.x0)
-    up = min(one.y1, other.y1) - max(one.y0, other.y0)
-    return bool(across > _TOUCH and up > _TOUCH)
+def _boxes_overlap(box: Bbox, other_box: Bbox) -> bool:
+    width = min(box.x1, other_box.x1) - max(box.x0, other_box.x0)
+    height = min(box.y1, other_box.y1) - max(box.y0, other_box.y0)
+    return bool(width > _TOUCH and height > _TOUCH)
