@@ -111,7 +111,7 @@ class Searches:
         excluded = self.question.excluded
         words = [word for word in task.natural.words if word.lower() in excluded]
         if words:
-            reason = f"holds an excluded word: {', '.join(words)}"
+            reason = f"contains an excluded word: {', '.join(words)}"
             return _result(task, Outcome("inadmissible", reason))
         return self._store.find(task.key)
 

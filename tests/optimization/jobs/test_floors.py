@@ -58,7 +58,7 @@ def test_sentences_satisfy_the_questions_constraints(pair_study: Study, tmp_path
             assert not any(natural.words[p].lower() == "the" for p in changed_positions)
             assert abs(len(sentence.text) - len(natural.text)) <= 6
         assert not {"is", "was"} & {word.lower() for word in natural.words}
-    n_excluded = results.pairs[0].reasons.get("holds an excluded word", 0)
+    n_excluded = results.pairs[0].reasons.get("contains an excluded word", 0)
     assert results.pairs[0].inadmissible == n_excluded
 
 
