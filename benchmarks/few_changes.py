@@ -8,7 +8,8 @@ $CONTSTIM_MODELS. The judge is the model in $CONTSTIM_REAL_MODEL, by default gpt
 
 exhaustive  Few words are allowed at each position, so that all sentences with one or two new words
             can be scored. Prints the share of searches with the fewest possible new words (with
-            networks: at most two new words), and the share that finds the judge's favourite.
+            networks: at most two new words), and the share that finds the right sentence: of those
+            that the judge likes almost as much as its favourite, the strongest disagreement.
 work        All words are allowed. Prints, with and without the judge: number of triplets, seconds
             and rows of networks per triplet, share of kept words, share of sentences with a
             complete parse (if link-grammar is installed), and change of the judge's
@@ -37,7 +38,7 @@ from contstim.items.reviews import changed_positions
 from contstim.models.catalog import load_model
 from contstim.models.ngram.training import train_ngram
 from contstim.optimization.search.constraints import Candidates, Constraint, capitals, no_repeats
-from contstim.optimization.search.few_changes import FewChanges
+from contstim.optimization.search.few_changes import JUDGE_ERROR, FewChanges
 from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
 from contstim.steps.sentences import SentenceSettings
@@ -71,7 +72,7 @@ def main() -> None:
         real = load_model(f"real=hf:{REAL}") if REAL else gpt2
         if options.only != "work":
             number = 2 if options.quick else 20
-            print("exhaustive search: fewest new words found, judge's favourite found")
+            print("exhaustive search: fewest new words found, right sentence by the judge found")
             compare((first, second), real, vocabulary, naturals[:number], WORDS_OF_NGRAMS)
             judge = real if REAL else second
             compare((first, gpt2), judge, vocabulary, naturals[:number], WORDS_OF_NETWORKS)
@@ -110,7 +111,7 @@ def compare(
     n_words: int,
 ) -> None:
     """Compare searches with all sentences of one or two new words, and print two shares."""
-    fewest, favourite = [], []
+    fewest, right = [], []
     for natural, (accept, reject) in product(naturals, (pair, pair[::-1])):
         candidates = Candidates(
             vocabulary,
@@ -148,10 +149,14 @@ def compare(
             judges=judge,
             few_changes=FewChanges(ENOUGH, judge_drop=ALL_DROPS),
         )
-        best = judge.log_probs(feasible).max()
-        favourite.append(judged.changed and judged.log_probs[2] >= best - 1e-3)
+        scores = judge.log_probs(feasible)
+        lowest = scores.max() - JUDGE_ERROR
+        close = [s for s, score in zip(feasible, scores, strict=True) if score >= lowest]
+        strongest = reject.log_probs(close).min()
+        is_close = judged.log_probs[2] >= lowest - 1e-3
+        right.append(judged.changed and is_close and judged.log_probs[1] <= strongest + 1e-3)
     names = " x ".join(model.name for model in pair)
-    print(f"  {names}, {len(fewest)} searches: {np.mean(fewest):.2f}, {np.mean(favourite):.2f}")
+    print(f"  {names}, {len(fewest)} searches: {np.mean(fewest):.2f}, {np.mean(right):.2f}")
 
 
 def listed_words_only(words: dict[int, list[str]]) -> Constraint:
