@@ -114,7 +114,7 @@ def test_calls_wait_only_where_they_may_be_merged() -> None:
 
 
 def test_seconds_of_other_calls_are_counted_separately() -> None:
-    """Witness: an answer that reports zero seconds of its own."""
+    """Witness: an answer that reports zero seconds."""
     call = make_call(torch.ones(1, 1), torch.nn.Identity(), Budget(10), [])
 
     def run(_call: merging.NetworkCall) -> merging.Answer:
