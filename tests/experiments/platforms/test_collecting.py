@@ -23,7 +23,7 @@ def server(export: Export, serve: Serve) -> Served:
     return serve(export())
 
 
-def test_two_participants_finish_despite_reloads_and_lost_requests(
+def test_two_participants_finish_after_reload_and_lost_request(
     server: Served, visit: Visit, tmp_path: Path
 ) -> None:
     """One participant reloads the page; the other one's last response is held back.
