@@ -1,7 +1,7 @@
 """A user's folder for the tests of several commands."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,3 +58,17 @@ def folder(
         shutil.copy(counts_path(trained / f"{n}gram.arpa"), counts_path(tmp_path / f"{n}.arpa"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def tiny_folder(
+    tmp_path_factory: pytest.TempPathFactory, tiny_checkpoint: Callable[[str], Path]
+) -> Path:
+    """A folder with `bigram.arpa`, and the checkpoints `gpt2` (causal) and `bert` (masked)."""
+    from tests.models import tiny  # imports torch
+
+    folder = tmp_path_factory.mktemp("tiny")
+    tiny.train_ngrams(2, folder / "bigram.arpa")
+    for name in ("gpt2", "bert"):
+        (folder / name).symlink_to(tiny_checkpoint(name))
+    return folder

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import warnings
+from collections.abc import Iterable
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -19,6 +20,10 @@ from typer.testing import CliRunner, Result
 
 from contstim.cli import main
 from contstim.cli.program import app
+from contstim.experiments.responses.table import write_responses
+from contstim.files.tables import write_table
+from contstim.items.stimuli import trial_columns
+from tests.experiments.analysis.simulation import Experiment
 
 
 def run(
@@ -57,10 +62,24 @@ def run(
 
 def invoke(command: str, *options: object) -> Result:
     """Run `contstim` in the current folder with Typer's runner and raise its exception."""
-    result = CliRunner().invoke(app, [*command.split(), *map(str, options)])
+    environment = {"COLUMNS": os.environ.get("COLUMNS", "200")}
+    arguments = [*command.split(), *map(str, options)]
+    result = CliRunner().invoke(app, arguments, env=environment)
     if result.exception is not None and result.exit_code != 3:  # 3: some searches found nothing
         raise result.exception
     return result
+
+
+def model_options(specifications: Iterable[str]) -> list[str]:
+    """Return an option `--model` for each specification."""
+    return [part for text in specifications for part in ("--model", text)]
+
+
+def write_experiment(folder: Path, experiment: Experiment) -> None:
+    """Write `trials.csv`, `responses.csv` and `scores.csv`."""
+    write_table(folder / "trials.csv", trial_columns(experiment.trials))
+    write_responses(folder / "responses.csv", experiment.responses)
+    experiment.scores.write(folder / "scores.csv")
 
 
 def succeed(folder: Path, command: str, *options: str) -> str:

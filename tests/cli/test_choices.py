@@ -80,9 +80,7 @@ def test_all_steps_keep_the_scale_of_a_design_for_choices(
     data = "--trials trials.csv --responses responses.csv --simulated --out data".split()
     succeed(folder, "export", "psych-ds", *data)
     description = json.loads((folder / "data" / "dataset_description.json").read_text())
-    (rating,) = (
-        variable for variable in description["variableMeasured"] if variable["name"] == "rating"
-    )
+    (rating,) = (v for v in description["variableMeasured"] if v["name"] == "rating")
     assert (rating["minValue"], rating["maxValue"]) == (1, 2)
     succeed(folder, "export", "csv", "--trials", "trials.csv", "--out", "plain")
     readme = (folder / "plain" / "README.md").read_text()
@@ -108,20 +106,14 @@ def test_responses_without_a_recorded_scale_need_the_option(
     assert tables[0] == tables[1]
 
 
-def write_page_data(folder: Path, buttons: dict[str, int]) -> None:
-    """Write data of a jsPsych page with two buttons, numbered 0 and 1 from the left."""
-    trials = [t for t in read_trials(folder / "trials.csv") if t.group == 1]
-    data = [
-        {"trial_id": t.trial_id, "left": 1 + n % 2, "response": buttons[t.trial_id], "rt": 900}
-        for n, t in enumerate(trials)
-    ]
-    (folder / "data.json").write_text(json.dumps(data))
-
-
 def test_import_converts_buttons_to_choices(folder: Path) -> None:
     """By hand: button 0 is on the left and chooses the sentence shown there."""
     trials = [t for t in read_trials(folder / "trials.csv") if t.group == 1]
-    write_page_data(folder, {t.trial_id: n % 3 % 2 for n, t in enumerate(trials)})
+    data = [
+        {"trial_id": t.trial_id, "left": 1 + n % 2, "response": n % 3 % 2, "rt": 900}
+        for n, t in enumerate(trials)
+    ]
+    (folder / "data.json").write_text(json.dumps(data))
     command = "import jspsych data.json --trials trials.csv --out read.csv".split()
     succeed(folder, *command)
     assert read_scale(folder / "read.csv") == "choice"

@@ -34,16 +34,27 @@ def folder(tmp_path: Path) -> Path:
 PARTICIPANTS = "--trials trials.csv --scores scores.csv --model a --participants 3".split()
 
 
+def refuse(folder: Path, *command: str) -> str:
+    """Return the messages of a command, which must fail without output."""
+    result = run(folder, *command, status=2)
+    assert result.stdout == ""
+    return result.stderr
+
+
+def download(server: CollectProcess) -> httpx2.Response:
+    header = {"Authorization": f"Bearer {server.token}"}
+    return httpx2.get(f"{server.url}/admin/responses.csv", headers=header, trust_env=False)
+
+
 def test_simulated_participants_respond_through_the_server(folder: Path) -> None:
     server = CollectProcess(folder / "study", folder / "kept" / "answers.sqlite")
     server.start()
     try:
         succeed(folder, "simulate", *PARTICIPANTS, "--server", server.url, "--out", "sent.csv")
-        header = {"Authorization": f"Bearer {server.token}"}
-        download = httpx2.get(f"{server.url}/admin/responses.csv", headers=header, verify=False)
+        content = download(server).content
     finally:
         server.stop(signal.SIGINT)
-    (folder / "responses.csv").write_bytes(download.content)
+    (folder / "responses.csv").write_bytes(content)
     sent_responses, downloaded_responses = (
         read_responses(folder / f"{n}.csv") for n in ("sent", "responses")
     )
@@ -55,19 +66,10 @@ def test_simulated_participants_respond_through_the_server(folder: Path) -> None
     endings = ("", ".key", ".meta.json", ".token")
     assert file_names == [f"answers.sqlite{ending}" for ending in endings]
     database = str(server.database)
-    result = run(
-        folder,
-        "import",
-        "collected",
-        database,
-        "--trials",
-        "trials.csv",
-        "--out",
-        "k.csv",
-        status=0,
-    )
+    options = (database, *"--trials trials.csv --out k.csv".split())
+    result = run(folder, "import collected", *options, status=0)
     assert "3 of 3 participants were simulated" in result.stderr
-    assert (folder / "k.csv").read_bytes() == download.content
+    assert (folder / "k.csv").read_bytes() == content
     record = json.loads((folder / "sent.csv.meta.json").read_text())
     assert record["participants"] == 3
     assert record["noise_nats"] > 0
@@ -78,10 +80,8 @@ def test_simulated_participants_respond_through_the_server(folder: Path) -> None
 
 def test_simulation_without_a_server_writes_responses(folder: Path) -> None:
     (folder / "responses.csv.journal").write_text("of a run with --server\n")
-    result = run(
-        folder, "simulate", *PARTICIPANTS, "--lapses", "0", "--out", "responses.csv", "--quiet"
-    )
-    assert (result.returncode, result.stderr) == (0, "")
+    options = "--lapses 0 --out responses.csv --quiet".split()
+    assert run(folder, "simulate", *PARTICIPANTS, *options, status=0).stderr == ""
     assert (folder / "responses.csv.journal").exists()
     rows = read_csv_rows(folder / "responses.csv")
     assert {row["participant"] for row in rows} == {f"simulated-{n}" for n in (1, 2, 3)}
@@ -93,16 +93,13 @@ def test_port_in_use_is_reported_and_no_file_remains(tmp_path: Path) -> None:
     small_study(tmp_path / "study")
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
-        result = run(tmp_path, "collect", "study", "--port", port)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert f"Cannot listen at 127.0.0.1, port {port}" in result.stderr
-    assert "0 for any" in result.stderr
+        messages = refuse(tmp_path, "collect", "study", "--port", port)
+    assert f"Cannot listen at 127.0.0.1, port {port}" in messages
+    assert "0 for any" in messages
     assert [path.name for path in tmp_path.iterdir()] == ["study"]
 
 
-def test_second_server_refuses_a_database_in_use(
-    tmp_path: Path,
-) -> None:
+def test_second_server_refuses_a_database_in_use(tmp_path: Path) -> None:
     """The second server gives the database by another path, or after it was moved.
 
     After the first is killed, a new server can use the database.
@@ -111,34 +108,24 @@ def test_second_server_refuses_a_database_in_use(
     server = CollectProcess(study, database)
     server.start()
     (tmp_path / "link").symlink_to(database.parent)
-    command = ("collect", "study", "--database", "link/a.sqlite", "--port", "0")
+    command = ("collect study --port 0 --database", "link/a.sqlite")
+    moved = ("collect study --port 0 --database", "b.sqlite")
     try:
         record = Path(f"{database}.meta.json").read_bytes()
-        result = run(tmp_path, *command)
-        assert (result.returncode, result.stdout) == (2, "")
-        assert f"a.sqlite is in use by the server at {server.url}/ (process " in result.stderr
-        assert "Name another database" in result.stderr
+        messages = refuse(tmp_path, *command)
+        assert f"a.sqlite is in use by the server at {server.url}/ (process " in messages
+        assert "Name another database" in messages
         (tmp_path / "b.sqlite").hardlink_to(database)
-        link_result = run(tmp_path, "collect", "study", "--database", "b.sqlite", "--port", "0")
-        assert (link_result.returncode, link_result.stdout) == (2, "")
-        assert "b.sqlite has 2 names (hard links), and may be in use" in link_result.stderr
+        assert "b.sqlite has 2 names (hard links), and may be in use" in refuse(tmp_path, *moved)
         with pytest.raises(StoreError, match=r"b\.sqlite has 2 names"):
             collected_responses(tmp_path / "b.sqlite")  # the log of a.sqlite holds the last answers
         assert collected_responses(database) == ()
         (tmp_path / "b.sqlite").unlink()
         database.rename(tmp_path / "b.sqlite")
-        move_result = run(tmp_path, "collect", "study", "--database", "b.sqlite", "--port", "0")
-        assert (move_result.returncode, move_result.stdout) == (2, "")
-        assert "b.sqlite is in use" in move_result.stderr
+        assert "b.sqlite is in use" in refuse(tmp_path, *moved)
         (tmp_path / "b.sqlite").rename(database)
-        download = httpx2.get(
-            f"{server.url}/admin/responses.csv",
-            headers={"Authorization": f"Bearer {server.token}"},
-            trust_env=False,
-        )
-        assert download.status_code == 200  # the server has read and closed the database
-        result = run(tmp_path, *command)
-        assert "a.sqlite is in use" in result.stderr
+        assert download(server).status_code == 200  # it has read and closed the database
+        assert "a.sqlite is in use" in refuse(tmp_path, *command)
         assert Path(f"{database}.meta.json").read_bytes() == record
         assert httpx2.get(server.url, trust_env=False).status_code == 200
     finally:
@@ -166,8 +153,8 @@ def test_mistakes_end_with_an_error_message(folder: Path) -> None:
         (["simulate", *PARTICIPANTS, "--browser", "--out", "r.csv"], "--server"),
         (["simulate", *PARTICIPANTS, "--model", "z", "--out", "r.csv"], "got 'z'"),
     ):
-        result = run(folder, *arguments, status=2)
-        assert result.stderr.startswith("error: "), result.stderr
-        assert message in result.stderr
+        messages = run(folder, *arguments, status=2).stderr
+        assert messages.startswith("error: "), messages
+        assert message in messages
     assert not (folder / "r.csv").exists()
     assert not list(folder.glob("leads.sqlite*"))

@@ -9,7 +9,7 @@ from contstim.english import generate
 from contstim.errors import InfeasibleError, InputError
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import read_pairs
-from tests.cli.running import invoke
+from tests.cli.running import invoke, model_options
 
 pytestmark = pytest.mark.usefixtures("unsaved_figures")
 
@@ -27,19 +27,17 @@ def test_printed_commands_run(
     """External witness: the commands themselves, run as printed."""
     monkeypatch.chdir(tmp_path)
     models = [f"kenlm:{trained / name}" for name in ("2gram.arpa", "3gram.arpa")]
-    command = ["compare", "--model", models[0], "--model", models[1], "--sentences", str(natural)]
-    output = invoke(*command, "--out", "compared", "--quiet").stdout
-    printed_commands = [
-        shlex.split(line) for line in output.splitlines() if line.startswith("  contstim ")
-    ]
+    options = (*model_options(models), "--sentences", natural)
+    output = invoke("compare --out compared --quiet", *options).stdout
+    lines = [line for line in output.splitlines() if line.startswith("  contstim ")]
+    printed_commands = [*map(shlex.split, lines)]
     assert [words[1] for words in printed_commands] == ["select", "diff"]
     assert printed_commands[1][2:] == models
     invoke(*printed_commands[0][1:], "--quiet")
     # All pairs on which the models disagree are selected: one more pair is infeasible
     n_pairs = len(read_pairs(tmp_path / "compared" / "pairs.csv"))
-    changed = [
-        str(n_pairs + 1) if word == str(n_pairs) else word for word in printed_commands[0][1:]
-    ]
+    more = {str(n_pairs): str(n_pairs + 1)}
+    changed = [more.get(word, word) for word in printed_commands[0][1:]]
     with pytest.raises(InfeasibleError, match=f"at most {n_pairs} pairs can be selected"):
         invoke(*changed, "--quiet")
 

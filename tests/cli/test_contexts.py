@@ -15,22 +15,14 @@ from contstim.study.study import STORE
 from contstim.study.study_file import read_study
 from contstim.words.sentence import Sentence
 from tests.cli.running import run
-from tests.models import tiny
 
 QUESTIONS = ("Do you know the hungry teacher?", "She sleeps in the garden.")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sentences, a bigram model, and a causal and a masked checkpoint."""
-    folder = tmp_path_factory.mktemp("study")
-    (folder / "natural.txt").write_text(
-        "".join(f"{text}\n" for text in QUESTIONS), encoding="utf-8"
-    )
-    tiny.train_ngrams(2, folder / "bigram.arpa")
-    for name in ("gpt2", "bert"):
-        tiny.build(name, folder)
-    return folder
+def folder(tiny_folder: Path) -> Path:
+    (tiny_folder / "natural.txt").write_text("\n".join(QUESTIONS) + "\n", encoding="utf-8")
+    return tiny_folder
 
 
 def _score(folder: Path, out: str, *options: str) -> tuple[int, str]:

@@ -6,9 +6,8 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from contstim.cli.program import app
 from contstim.english import generate
 from contstim.errors import ContstimError, InputError, ScoreError
 from contstim.evaluation.minimal_pairs import pair_files, read_minimal_pairs
@@ -17,6 +16,7 @@ from contstim.models.ngram.adapter import NgramModel
 from contstim.testing.platform import read_csv_rows
 from contstim.wording import duration
 from contstim.words.sentence import Sentence
+from tests.cli.running import invoke, model_options
 from tests.evaluation.small_data import ITEMS, ROWS, write, write_folder, write_rows
 from tests.models.tiny import TEXTS, Folder, train_ngrams
 
@@ -24,7 +24,9 @@ SIDES = ("sentence_good", "sentence_bad")
 
 
 def evaluate(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["evaluate", "blimp", *map(str, arguments)])
+    result = invoke("evaluate blimp", *arguments)
+    assert result.exit_code == 0, result.output
+    return result
 
 
 @pytest.fixture
@@ -44,7 +46,6 @@ def data(tmp_path: Path) -> Path:
 def test_blimp_writes_report_figures_and_tables(data: Path, trained: Path, tmp_path: Path) -> None:
     out, model = tmp_path / "out", trained / "3gram.arpa"
     result = evaluate("--model", model, "--data", data, "--out", out)
-    assert result.exit_code == 0, result.output
     assert "0.750" in result.stdout
     report = (out / "report.md").read_text(encoding="utf-8")
     assert "## Ties" in report
@@ -57,7 +58,7 @@ def test_blimp_writes_report_figures_and_tables(data: Path, trained: Path, tmp_p
     paradigms = read_table(out / "paradigms.csv")
     assert paradigms["gpt2 (published)"] == ["0.75"] * 3 + [""] * 2
     assert paradigms["method"] == ["full-sentence"] * 3 + ["one-prefix", "two-prefix"]
-    ties = {row["paradigm"]: row[str(model)] for row in _read_rows(out / "ties.csv")}
+    ties = {row["paradigm"]: row[str(model)] for row in read_csv_rows(out / "ties.csv")}
     assert int(ties["agreement_1"]) >= 1
 
 
@@ -70,15 +71,9 @@ def test_table_of_scores_gives_the_same_results(data: Path, trained: Path, tmp_p
     invoke("score", "--model", model, "--sentences", sentences, "--out", tmp_path / "s.csv")
     accuracies = []
     for source in (("--scores", tmp_path / "s.csv"), ("--model", model)):
-        result = evaluate(*source, "--data", data, "--out", tmp_path / "out", "--quiet")
-        assert result.exit_code == 0, result.output
+        evaluate(*source, "--data", data, "--out", tmp_path / "out", "--quiet")
         accuracies.append(read_table(tmp_path / "out" / "paradigms.csv")[str(model)][:3])
     assert accuracies[0] == accuracies[1]
-
-
-def _read_rows(path: Path) -> list[dict[str, str]]:
-    table = read_table(path)
-    return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
 
 @pytest.mark.usefixtures("unsaved_figures")
@@ -87,9 +82,8 @@ def test_models_without_a_reading_direction_are_reported(
 ) -> None:
     model = f"hf:{tiny_checkpoint('bert')}@pll-whole-word"
     result = evaluate("--model", model, "--data", data, "--out", tmp_path / "out", "--quiet")
-    assert result.exit_code == 0, result.output
     assert f"one-prefix: {model} with rule pll-whole-word scores whole sentences" in result.stderr
-    refusals = _read_rows(tmp_path / "out" / "refusals.csv")
+    refusals = read_csv_rows(tmp_path / "out" / "refusals.csv")
     assert [row["method"] for row in refusals] == ["one-prefix", "two-prefix"]
 
 
@@ -113,10 +107,9 @@ def test_slow_chain_rule_warns_and_suggests_a_faster_rule(
     model = f"bert=hf:{tiny_checkpoint('bert')}@{rule}"
     arguments = ("--model", model, "--data", data, "--out", tmp_path / "out", "--quiet")
     n_sentences = len({row[side] for row in ROWS for side in SIDES})
-    result = evaluate(*arguments)
-    assert result.exit_code == 0, result.output
+    messages = evaluate(*arguments).stderr
     text = f"bert takes about {duration(tick * n_sentences / 3)} for {n_sentences} sentences"
-    assert (text in result.stderr, "@pll-word-l2r" in result.stderr) == (warns, warns)
+    assert (text in messages, "@pll-word-l2r" in messages) == (warns, warns)
     # Stored scores take no time
     assert "takes about" not in evaluate(*arguments).stderr
 
@@ -130,14 +123,13 @@ def test_sentences_beyond_the_window_are_reported(
     write_rows(data / "data" / "more.jsonl", [row])
     model = f"hf:{tiny_checkpoint('gpt2')}"
     result = evaluate("--model", model, "--data", data, "--out", tmp_path / "out")
-    assert result.exit_code == 0, result.output
     assert "Without a score: 1 sentence; see left_out.csv" in result.stderr
-    (left_out,) = _read_rows(tmp_path / "out" / "left_out.csv")
+    (left_out,) = read_csv_rows(tmp_path / "out" / "left_out.csv")
     assert left_out["sentence"] == Sentence.parse(long_sentence).text
     assert "reads at most" in left_out["reason"]
     report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert "At least one model cannot score 1 sentence; see left_out.csv" in report
-    rows = _read_rows(tmp_path / "out" / "paradigms.csv")
+    rows = read_csv_rows(tmp_path / "out" / "paradigms.csv")
     island = next(row for row in rows if row["paradigm"] == "island_1")
     assert (island["pairs"], island["unread"]) == ("2", "1")
 
@@ -152,9 +144,8 @@ def test_blimp_needs_models_or_scores(
     text = tmp_path / "text.txt"
     text.write_text("The dog sleeps.\n", encoding="utf-8")
     options = [argument.format(text=text) for argument in arguments]
-    result = evaluate(*options, "--data", data, "--out", tmp_path / "out")
-    assert isinstance(result.exception, ContstimError)
-    assert message in str(result.exception)
+    with pytest.raises(ContstimError, match=message):
+        evaluate(*options, "--data", data, "--out", tmp_path / "out")
 
 
 def test_model_named_like_a_column_is_refused(data: Path, tmp_path: Path) -> None:
@@ -162,8 +153,8 @@ def test_model_named_like_a_column_is_refused(data: Path, tmp_path: Path) -> Non
     write_table(
         tmp_path / "s.csv", {"sentence": sorted(sentences), "people": [-1.0] * len(sentences)}
     )
-    result = evaluate("--scores", tmp_path / "s.csv", "--data", data, "--out", tmp_path / "out")
-    assert "must not be named 'people'" in str(result.exception)
+    with pytest.raises(ContstimError, match="must not be named 'people'"):
+        evaluate("--scores", tmp_path / "s.csv", "--data", data, "--out", tmp_path / "out")
 
 
 @pytest.mark.usefixtures("unsaved_figures")
@@ -172,22 +163,13 @@ def test_desiderata_need_the_word_counts_of_a_model(trained: Path, tmp_path: Pat
     text = tmp_path / "text.txt"
     text.write_text("".join(f"{sentence.text}\n" for sentence in generate(60, seed=9)))
     counts = (trained / "2gram.arpa.counts.csv").read_bytes()
-    command = ["evaluate", "desiderata", "--words", 5, "--sample", 20, "--sentences", text]
-    command += ["--model", f"kenlm:{trained / '2gram.arpa'}", "--frequencies", tmp_path]
-    command += ["--out", tmp_path / "out"]
+    command = "evaluate desiderata --words 5 --sample 20"
+    options = ["--sentences", text, "--model", f"kenlm:{trained / '2gram.arpa'}"]
+    options += ["--frequencies", tmp_path, "--out", tmp_path / "out"]
     with pytest.raises(InputError):
-        invoke(*command)
+        invoke(command, *options)
     (tmp_path / "vocabulary.csv").write_bytes(counts)
-    invoke(*command)
-
-
-def invoke(*arguments: object) -> tuple[str, str]:
-    result = CliRunner().invoke(
-        app, [str(argument) for argument in arguments], env={"COLUMNS": "200"}
-    )
-    if result.exception is not None:
-        raise result.exception
-    return result.stdout, result.stderr
+    assert invoke(command, *options).exit_code == 0
 
 
 def write_cola(path: Path) -> Path:
@@ -208,9 +190,9 @@ def classifiers(tiny_checkpoint: Folder, tmp_path_factory: pytest.TempPathFactor
     annotations = write(folder / "features.tsv", features)
     sizes = "--restarts 2 --epochs 1 --batch-size 8 --validation 0.25 --device cpu --seed 3".split()
     options = ["--data", data, "--base", tiny_checkpoint("bert"), "--annotations", annotations]
-    output, messages = invoke("train", "acceptability", *options, "--out", folder / "out", *sizes)
-    assert "kept apart" in output
-    assert f"Load a classifier as classifier:{folder / 'out' / 'restart-1'}" in messages
+    result = invoke("train acceptability", *options, "--out", folder / "out", *sizes)
+    assert "kept apart" in result.stdout
+    assert f"Load a classifier as classifier:{folder / 'out' / 'restart-1'}" in result.stderr
     return folder / "out"
 
 
@@ -219,9 +201,8 @@ def test_restarts_are_summarised_together_and_by_feature(classifiers: Path) -> N
     assert (validation["set"], validation["sentences"]) == ("kept apart", "12")
     assert (annotations["set"], annotations["sentences"]) == ("features.tsv", "2")
     assert [row["feature"] for row in read_csv_rows(classifiers / "features.csv")] == ["Short"]
-    correlations = [
-        float(row["matthews"]) for row in read_csv_rows(classifiers / "restarts.csv")[:2]
-    ]
+    restarts = read_csv_rows(classifiers / "restarts.csv")[:2]
+    correlations = [float(row["matthews"]) for row in restarts]
     assert float(validation["mean"]) == pytest.approx(sum(correlations) / 2)
     assert float(validation["maximum"]) == max(correlations)
     assert len(read_csv_rows(classifiers / "predictions.csv")) == 14
@@ -236,29 +217,15 @@ def test_models_and_classifiers_are_evaluated_together(classifiers: Path, tmp_pa
     data = write(tmp_path / "items.csv", ITEMS)
     arpa = train_ngrams(2, tmp_path / "bigram.arpa")
     models = [f"kenlm:{arpa}", f"classifier:{classifiers / 'restart-1'}"]
-    model_options = [part for model in models for part in ("--model", model)]
     out = tmp_path / "out"
-    output, messages = invoke(
-        "evaluate",
-        "acceptability",
-        "--data",
-        data,
-        *model_options,
-        "--out",
-        out,
-        "--human-z-scores",
-    )
-    assert all(model.rpartition("/")[2] in output for model in models)
-    assert "Not evaluated: 1 pair, a judgement is missing" in messages
+    options = ("--data", data, *model_options(models), "--out", out)
+    result = invoke("evaluate acceptability --human-z-scores", *options)
+    assert all(model.rpartition("/")[2] in result.stdout for model in models)
+    assert "Not evaluated: 1 pair, a judgement is missing" in result.stderr
     pairs = read_csv_rows(out / "pairs.csv")
-    assert [(p["acceptable_id"], p["unacceptable_id"]) for p in pairs] == [
-        ("a1", "a2"),
-        ("a1", "a4"),
-        ("a3", "a2"),
-        ("a3", "a4"),
-        ("b1", "b2"),
-    ]
-    assert [p["people_dispute_experts"] for p in pairs] == ["0", "0", "0", "0", "1"]
+    columns = ("acceptable_id", "unacceptable_id", "people_dispute_experts")
+    rows = "a1 a2 0, a1 a4 0, a3 a2 0, a3 a4 0, b1 b2 1"
+    assert ", ".join(" ".join(pair[name] for name in columns) for pair in pairs) == rows
     texts = [Sentence.parse(row["sentence"]) for row in csv.DictReader(ITEMS.splitlines())]
     scores = NgramModel(arpa).log_probs(texts)
     z = (scores - scores.mean()) / scores.std()
@@ -273,27 +240,19 @@ def test_models_and_classifiers_are_evaluated_together(classifiers: Path, tmp_pa
 def test_acceptability_accepts_a_table_of_scores(tmp_path: Path) -> None:
     data = write(tmp_path / "items.csv", ITEMS)
     names = [line.partition(",")[0] for line in ITEMS.splitlines()[1:]]
-    table = write(
-        tmp_path / "scores.csv",
-        "id,m,n\n" + "".join(f"{name},{i * i},{-i}\n" for i, name in enumerate(names)),
-    )
-    command = ["evaluate", "acceptability", "--data", data, "--scores", table]
-    output, _ = invoke(*command, "--column", "n", "--delta", "2", "--out", tmp_path / "n")
+    rows = "".join(f"{name},{i * i},{-i}\n" for i, name in enumerate(names))
+    table = write(tmp_path / "scores.csv", f"id,m,n\n{rows}")
+    command = ["evaluate acceptability", "--data", data, "--scores", table]
+    output = invoke(*command, "--column", "n", "--delta", "2", "--out", tmp_path / "n").stdout
     assert "adc-2" in output
     assert {row["model"] for row in read_csv_rows(tmp_path / "n" / "criteria.csv")} == {"n"}
     (phenomenon, *_) = read_csv_rows(tmp_path / "n" / "phenomena.csv")
-    assert (phenomenon["phenomenon"], phenomenon["pairs"], phenomenon["met"]) == (
-        "agreement",
-        "4",
-        "3",  # a3 scores below a2
-    )
-    incomplete_table = write(
-        tmp_path / "lacking.csv", table.read_text().replace("c2,49,-7", "c2,49,")
-    )
-    _, messages = invoke(
-        *command[:-1], incomplete_table, "--allow-missing", "--out", tmp_path / "both"
-    )
-    assert "Without a score: 1 sentence;" in messages
+    # a3 scores below a2
+    cells = [phenomenon[name] for name in ("phenomenon", "pairs", "met")]
+    assert cells == ["agreement", "4", "3"]
+    lacking = write(tmp_path / "lacking.csv", table.read_text().replace("c2,49,-7", "c2,49,"))
+    result = invoke(*command[:-1], lacking, "--allow-missing", "--out", tmp_path / "both")
+    assert "Without a score: 1 sentence;" in result.stderr
     assert [row["model"] for row in read_csv_rows(tmp_path / "both" / "left_out.csv")] == ["n"]
     report = (tmp_path / "both" / "report.md").read_text(encoding="utf-8")
     for heading in ("## By phenomenon", "## Pairs on which models differ", "data sha256"):
@@ -316,4 +275,4 @@ def test_conflicting_options_are_refused(tmp_path: Path, arguments: str, message
     data = write(tmp_path / "items.csv", ITEMS)
     options = ["--data", data, "--out", tmp_path / "out", *arguments.split()]
     with pytest.raises(ContstimError, match=message):
-        invoke("evaluate", "acceptability", *options)
+        invoke("evaluate acceptability", *options)

@@ -10,11 +10,11 @@ import pytest
 
 from contstim.experiments.responses.admission import Exclusions, admit
 from contstim.experiments.responses.questionnaire import QuestionAnswer, read_answers
-from contstim.experiments.responses.table import read_responses, write_responses
+from contstim.experiments.responses.table import read_responses
 from contstim.files.tables import write_table
 from contstim.items.stimuli import read_trials, trial_columns
 from contstim.testing.platform import PlantedAnswers, read_csv_rows
-from tests.cli.running import run, succeed
+from tests.cli.running import run, succeed, write_experiment
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.platforms import test_gorilla as gorilla
 from tests.experiments.platforms import test_pcibex as pcibex
@@ -82,12 +82,9 @@ def test_planted_ratings_are_imported_and_admitted(folder: Path, platform: str) 
 
 
 def test_psych_ds_export_passes_its_check(folder: Path) -> None:
-    command = (
-        "export psych-ds --trials trials.csv --out set --name pairs --author Ada --licence CC0"
-    )
-    result = run(folder, command)
-    assert "set follows the rules of Psych-DS 1.5." in result.stderr
-    assert run(folder, "check psych-ds set").returncode == 0
+    command = "export psych-ds --trials trials.csv --out set --author Ada --licence CC0 --name p"
+    assert "set follows the rules of Psych-DS 1.5." in run(folder, command).stderr
+    succeed(folder, "check psych-ds set")
     (folder / "set" / "data" / "extra.csv").write_text("a\n1\n")
     check = run(folder, "check psych-ds set", status=1)
     assert check.stdout == "error: FILENAME_KEYWORD_FORMATTING_ERROR: data/extra.csv\n"
@@ -96,12 +93,9 @@ def test_psych_ds_export_passes_its_check(folder: Path) -> None:
 
 def test_export_r_writes_an_analysis_from_three_tables(tmp_path: Path) -> None:
     experiment = simulate(("a", "b"), (4, 4))
-    write_table(tmp_path / "trials.csv", trial_columns(experiment.trials))
-    write_responses(tmp_path / "responses.csv", experiment.responses)
-    experiment.scores.write(tmp_path / "scores.csv")
+    write_experiment(tmp_path, experiment)
     command = "export r --trials trials.csv --responses responses.csv --out in-r".split()
-    result = run(tmp_path, *command, status=2)
-    assert "--scores" in result.stderr
+    assert "--scores" in run(tmp_path, *command, status=2).stderr
     assert succeed(tmp_path, *command, "--scores", "scores.csv") == ""
     assert (tmp_path / "in-r" / "analysis.R").is_file()
     record = json.loads((tmp_path / "in-r" / "export.meta.json").read_text())
@@ -117,13 +111,9 @@ def test_export_jspsych(tmp_path: Path) -> None:
     practice = "sentence_1;sentence_2\nDogs bark;Bark dogs the\n"
     (tmp_path / "practice.csv").write_text(practice)
     command = "export jspsych --trials trials.csv --out experiment --title Pairs --language de"
-    result = run(
-        tmp_path,
-        command,
-        *"--practice practice.csv --save datapipe --datapipe-id abc123".split(),
-        *"--redirect https://app.prolific.com/submissions/complete?cc=C1".split(),
-        status=0,
-    )
+    command += " --practice practice.csv --save datapipe --datapipe-id abc123"
+    redirect = "https://app.prolific.com/submissions/complete?cc=C1"
+    result = run(tmp_path, command, "--redirect", redirect, status=0)
     assert "18 pairs in 2 groups" in result.stderr
     assert "warning: the texts of experiment still contain placeholders" in result.stderr
     assert "[Kontakt]" in result.stderr
@@ -144,9 +134,16 @@ def test_export_jspsych(tmp_path: Path) -> None:
 
 RATED_TRIALS = make_trials()
 RESPONSES = make_responses(RATED_TRIALS, {"9001": 1, "9002": 2})
+IMPORT = "import jspsych data.json --trials trials.csv --out responses.csv"
 
 
-def test_import_gorilla_reports_incomplete_participants(tmp_path: Path) -> None:
+@pytest.fixture
+def rated(tmp_path: Path) -> Path:
+    write_table(tmp_path / "trials.csv", trial_columns(RATED_TRIALS))
+    return tmp_path
+
+
+def test_import_gorilla_reports_incomplete_participants(rated: Path) -> None:
     responses = [r for r in RESPONSES if r.participant == "9001" or r.position <= 10]
     rows = [
         {
@@ -158,45 +155,36 @@ def test_import_gorilla_reports_incomplete_participants(tmp_path: Path) -> None:
         }
         for r in responses
     ]
-    write_data(tmp_path / "export.csv", rows)
-    write_table(tmp_path / "trials.csv", trial_columns(RATED_TRIALS))
-    output = succeed(tmp_path, "import gorilla export.csv --trials trials.csv --out responses.csv")
+    write_data(rated / "export.csv", rows)
+    output = succeed(rated, "import gorilla export.csv --trials trials.csv --out responses.csv")
     assert "9002 did not rate every trial of the group (10:" in output
-    assert list(read_responses(tmp_path / "responses.csv")) == responses
-    record = json.loads((tmp_path / "responses.csv.meta.json").read_text())
+    assert list(read_responses(rated / "responses.csv")) == responses
+    record = json.loads((rated / "responses.csv.meta.json").read_text())
     assert record["problems"][0]["participant"] == "9002"
-    result = run(tmp_path, "import gorilla export.csv --out r.csv", status=2)
-    assert "--trials" in result.stderr
+    assert "--trials" in run(rated, "import gorilla export.csv --out r.csv", status=2).stderr
 
 
-def test_import_keeps_columns_about_participants(tmp_path: Path) -> None:
+def test_import_keeps_columns_about_participants(rated: Path) -> None:
     """They are stored with the questionnaire answers, where exclusion rules find them."""
     rows = page(RESPONSES)
     for row in rows:
         row["age"] = {"9001": 31, "9002": "=1+1"}.get(row.get("participant", ""))
-    write_data(tmp_path / "data.json", rows)
-    write_table(tmp_path / "trials.csv", trial_columns(RATED_TRIALS))
-    command = "import jspsych data.json --trials trials.csv --out responses.csv".split()
-    succeed(tmp_path, *command, "--keep", "age")
-    answers = read_answers(tmp_path / "responses.csv.questions.csv")
+    write_data(rated / "data.json", rows)
+    succeed(rated, IMPORT, "--keep", "age")
+    answers = read_answers(rated / "responses.csv.questions.csv")
     assert answers == [QuestionAnswer("9001", "age", "31"), QuestionAnswer("9002", "age", "=1+1")]
-    result = run(tmp_path, *command, "--keep", "trial_id", status=2)
+    result = run(rated, IMPORT, "--keep", "trial_id", status=2)
     assert "names trial_id, which has several values for 9001" in result.stderr
 
 
-def test_import_keeps_the_first_or_last_of_several_ratings(tmp_path: Path) -> None:
+def test_import_keeps_the_first_or_last_of_several_ratings(rated: Path) -> None:
     repeat = replace(RESPONSES[0], rating=7 - RESPONSES[0].rating)
-    write_data(tmp_path / "data.json", page([*RESPONSES, repeat]))
-    write_table(tmp_path / "trials.csv", trial_columns(RATED_TRIALS))
-    command = "import jspsych data.json --trials trials.csv --out responses.csv".split()
-    assert "9001 rated the same trial more than once" in succeed(tmp_path, *command)
+    write_data(rated / "data.json", page([*RESPONSES, repeat]))
+    assert "9001 rated the same trial more than once" in succeed(rated, IMPORT)
     for order, expected in (("first", RESPONSES[0]), ("last", repeat)):
-        result = run(tmp_path, *command, "--duplicates", order)
+        result = run(rated, IMPORT, "--duplicates", order)
         assert "every participant rated every trial" in result.stdout
-        assert (
-            f"(the {order} rating of a trial is kept): 1 rating by 9001, of {repeat.trial_id}."
-            in result.stderr
-        )
-        response, *other_responses = read_responses(tmp_path / "responses.csv")
+        assert f"1 rating by 9001, of {repeat.trial_id}." in result.stderr
+        response, *other_responses = read_responses(rated / "responses.csv")
         assert response.rating == expected.rating
         assert other_responses == RESPONSES[1:]

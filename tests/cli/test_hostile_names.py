@@ -9,7 +9,7 @@ import pytest
 from contstim.items.scores import ScoreTable
 from contstim.models.vocabularies import counts_path
 from contstim.words.sentence import Sentence
-from tests.cli.running import invoke, run
+from tests.cli.running import invoke, model_options, run
 
 NAMES = (
     r"$\frac$ [v2] [bold] <b> &amp; a|b `x`.arpa",
@@ -57,13 +57,13 @@ class _PageReader(HTMLParser):
 def test_hostile_names_survive_from_scores_to_figures(folder: Path) -> None:
     """Witnesses: every command succeeds; the page, read back, holds the names letter by letter."""
     names = [f"kenlm:{name}" for name in NAMES]
-    model_options = [option for name in names for option in ("--model", name)]
-    invoke("score --sentences natural.txt --out scores.csv", *model_options)
+    models = model_options(names)
+    invoke("score --sentences natural.txt --out scores.csv", *models)
     assert ScoreTable.from_file(folder / "scores.csv").models == tuple(names)
     invoke("select natural --scores scores.csv --per-pair 2 --out pairs.csv")
     counts = "--groups 1 --random-per-group 2 --catch-per-group 2"
     invoke(f"design --pairs pairs.csv --sentences natural.txt {counts} --out trials.csv")
-    invoke("score --sentences trials.csv --out trial-scores.csv -q", *model_options)
+    invoke("score --sentences trials.csv --out trial-scores.csv -q", *models)
     invoke(
         "simulate --trials trials.csv --scores trial-scores.csv --participants 4 --noise 1 "
         "--out responses.csv --model",
@@ -78,14 +78,11 @@ def test_hostile_names_survive_from_scores_to_figures(folder: Path) -> None:
     assert set(names) <= page.texts
     assert not page.tags & {"b", "bold"}
     assert {path.stem for path in (folder / "results" / "figures").glob("*.png")} >= {"ranks"}
-    invoke(f"controls {inputs} --text natural.txt --min-catch 0 --out controls", *model_options)
-    invoke("evaluate blimp --data pairs-to-judge.csv --out blimp", *model_options)
+    invoke(f"controls {inputs} --text natural.txt --min-catch 0 --out controls", *models)
+    invoke("evaluate blimp --data pairs-to-judge.csv --out blimp", *models)
     assert (folder / "blimp" / "profile.png").is_file()
-    rows = [
-        line
-        for line in (folder / "blimp" / "report.md").read_text().splitlines()
-        if line.startswith("| kenlm:")
-    ]
+    lines = (folder / "blimp" / "report.md").read_text().splitlines()
+    rows = [line for line in lines if line.startswith("| kenlm:")]
     assert [row.count("|") - row.count("\\|") for row in rows] == [6, 6]
 
 
@@ -96,11 +93,8 @@ def test_too_long_file_name_is_one_error(folder: Path, option: str) -> None:
     values[option] = "x" * 300 + ".arpa" * (option == "--model") + ".csv" * (option == "--out")
     names_before = {path.name for path in folder.iterdir()}
     options = [part for item in values.items() for part in item]
-    result = run(folder, "score", *options, "--store", "s.sqlite")
-    assert result.returncode == 2
+    result = run(folder, "score", *options, "--store", "s.sqlite", status=2)
     assert result.stderr.splitlines()[-1].startswith("error: ")
     assert "Traceback" not in result.stderr
-    assert {path.name for path in folder.iterdir()} - names_before <= {
-        "s.sqlite",
-        "s.sqlite.times.json",
-    }
+    new_names = {path.name for path in folder.iterdir()} - names_before
+    assert new_names <= {"s.sqlite", "s.sqlite.times.json"}

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,25 +10,12 @@ import pytest
 from contstim.errors import ModelError
 from contstim.items.stimuli import read_triplets
 from contstim.models.ngram.adapter import NgramModel
-from contstim.models.vocabularies import counts_path
 from contstim.optimization.jobs.tasks import TripletTask
-from tests.cli.running import invoke
+from tests.cli.running import invoke, model_options
 
 pytestmark = pytest.mark.usefixtures("unsaved_figures")
-LONG = "a-rather-long-folder-name/of-models-trained-in-november"
-
-
-@pytest.fixture(autouse=True)
-def _long_folder_on_80_columns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder / LONG).mkdir(parents=True)
-    for n in (2, 3):
-        for path in (folder / f"{n}.arpa", counts_path(folder / f"{n}.arpa")):
-            shutil.copy(path, folder / LONG)
-    monkeypatch.setenv("COLUMNS", "80")
-
-
-def model_options(*texts: str) -> list[str]:
-    return [option for text in texts for option in ("--model", text)]
+PLAIN = ("kenlm:2.arpa", "kenlm:3.arpa")
+NAMED = ("two=kenlm:2.arpa", "three=kenlm:3.arpa")
 
 
 def fail(*_arguments: object) -> None:
@@ -38,10 +24,9 @@ def fail(*_arguments: object) -> None:
 
 def test_renamed_models_are_not_scored_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: the scores under the specification; the model fails if it scores a second time."""
-    plain_options = model_options("kenlm:2.arpa", "kenlm:3.arpa")
-    invoke("score --sentences natural.txt --out plain.csv -q", *plain_options)
+    invoke("score --sentences natural.txt --out plain.csv -q", *model_options(PLAIN))
     monkeypatch.setattr(NgramModel, "log_probs", fail)
-    named_options = model_options("2-gram=kenlm:2.arpa", "the other=kenlm:3.arpa")
+    named_options = model_options(["2-gram=kenlm:2.arpa", "the other=kenlm:3.arpa"])
     invoke("score --sentences natural.txt --out named.csv -q", *named_options)
     tables = [
         list(csv.reader((folder / f"{name}.csv").read_text().splitlines()))
@@ -59,10 +44,10 @@ def test_renamed_models_are_not_searched_again(
     """Witness: the triplets under the specifications, renamed by hand."""
     options = "triplets --sentences natural.txt --vocabulary vocab.txt --per-pair 1 --frame none"
     options += " --out t.csv"
-    invoke(f"{options} -q", *model_options("kenlm:2.arpa", "kenlm:3.arpa"))
+    invoke(f"{options} -q", *model_options(PLAIN))
     triplets = read_triplets(folder / "t.csv")
     monkeypatch.setattr(TripletTask, "perform", fail)
-    result = invoke(options, *model_options("two=kenlm:2.arpa", "three=kenlm:3.arpa"))
+    result = invoke(options, *model_options(NAMED))
     renamed = [replace(triplet, model_1="two", model_2="three") for triplet in triplets]
     assert list(read_triplets(folder / "t.csv")) == renamed
     record = json.loads((folder / "t.csv.meta.json").read_text())
@@ -72,11 +57,10 @@ def test_renamed_models_are_not_searched_again(
 
 
 def test_reference_accepts_a_name_or_a_specification(folder: Path) -> None:
-    named_options = model_options("two=kenlm:2.arpa", "three=kenlm:3.arpa")
     options = "evaluate desiderata --sentences natural.txt --frequencies natural.txt -q --out"
     tables = []
     for number, reference in enumerate(("three", "kenlm:3.arpa")):
-        invoke(f"{options} {number}", *named_options, "--reference", reference)
+        invoke(f"{options} {number}", *model_options(NAMED), "--reference", reference)
         tables.append((folder / str(number) / "desiderata.csv").read_text())
     assert tables[0] == tables[1]
     assert ',"three",' in tables[0]
@@ -95,5 +79,5 @@ def test_reference_accepts_a_name_or_a_specification(folder: Path) -> None:
 @pytest.mark.parametrize("second", ["kenlm:2.arpa", "b=./2.arpa", "a=kenlm:3.arpa"])
 def test_commands_refuse_a_repeated_model(folder: Path, command: str, second: str) -> None:
     with pytest.raises(ModelError, match=r"are the same model|got several models named"):
-        invoke(command, *model_options("a=kenlm:2.arpa", second))
+        invoke(command, *model_options(["a=kenlm:2.arpa", second]))
     assert not any((folder / name).is_file() for name in ("o.csv", "o.txt"))

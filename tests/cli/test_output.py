@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -45,54 +46,50 @@ def test_progress_prints_at_most_one_line_per_minute(capsys: pytest.CaptureFixtu
     assert progress_module._SECONDS_PER_LINE == 60
 
 
-PROGRAM = [sys.executable, "-m", "contstim"]
-ENVIRONMENT = {**os.environ, "COLUMNS": "200"}
+PROGRAM = ("-m", "contstim")
 
 
-def run_program(*arguments: str | bytes, **streams: object) -> subprocess.CompletedProcess[str]:
-    options: dict[str, object] = {"capture_output": True, **streams}
-    if "stdout" in streams:
-        options |= {"capture_output": False, "stderr": subprocess.PIPE}
-    return subprocess.run(  # type: ignore[call-overload,no-any-return]
-        [*PROGRAM, *arguments], text=True, env=ENVIRONMENT, timeout=120, **options
+def run_python(
+    *arguments: str | bytes, stdout: int | IO[str] = subprocess.PIPE, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "200", **environment},
+        timeout=120,
     )
 
 
 @pytest.mark.parametrize("arguments", [["models"], ["--help"], ["--version"]])
 def test_full_standard_output_is_an_error(arguments: list[str]) -> None:
     with Path("/dev/full").open("w") as device:
-        result = run_program(*arguments, stdout=device)
-    assert result.returncode == 2
-    assert result.stderr == (
-        "error: Cannot read or write standard input or output: No space left on device.\n"
-    )
+        result = run_python(*PROGRAM, *arguments, stdout=device)
+    message = "Cannot read or write standard input or output: No space left on device."
+    assert (result.returncode, result.stderr) == (2, f"error: {message}\n")
 
 
 def test_closed_pipe_ends_the_program_quietly() -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     with os.fdopen(write_end, "w") as pipe:
-        result = run_program("models", stdout=pipe)
-    assert result.returncode == 1
-    assert result.stderr == ""
+        result = run_python(*PROGRAM, "models", stdout=pipe)
+    assert (result.returncode, result.stderr) == (1, "")
 
 
 def test_argument_that_is_not_utf_8_is_an_error(tmp_path: Path) -> None:
-    result = run_program(
-        "vocabulary", "--text", b"caf\xe9.txt", "--out", str(tmp_path / "vocabulary.txt")
-    )
+    options = ("--text", b"caf\xe9.txt", "--out", str(tmp_path / "vocabulary.txt"))
+    result = run_python(*PROGRAM, "vocabulary", *options)
     assert result.returncode == 2
     assert result.stderr.startswith(r"error: The argument 'caf\udce9.txt' is not UTF-8.")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_text_that_cannot_be_encoded_is_an_error() -> None:
-    environment = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii:strict", "PYTHONUTF8": "0"}
     code = "import sys, contstim.cli.program as p; p.app = lambda: print('é'); "
     code += "import contstim.cli; contstim.cli.main()"
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=120
-    )
+    result = run_python("-c", code, PYTHONIOENCODING="ascii:strict", PYTHONUTF8="0")
     assert result.returncode == 2
     assert result.stderr.startswith("error: Standard output cannot show")
 
@@ -117,15 +114,8 @@ contstim.cli.main()
 
 @pytest.mark.parametrize("module", ["contstim.cli.output", "typer", "contstim.models.families"])
 def test_interrupt_during_imports_is_quiet(module: str) -> None:
-    result = subprocess.run(
-        [sys.executable, "-c", INTERRUPT_DURING_IMPORT, module],
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        timeout=120,
-    )
-    assert result.returncode == 130
-    assert result.stderr == ""
+    result = run_python("-c", INTERRUPT_DURING_IMPORT, module)
+    assert (result.returncode, result.stderr) == (130, "")
 
 
 INTERRUPT_IN_CLASS_BODY = """
@@ -157,10 +147,5 @@ def app():
 contstim.cli.program.app = app
 contstim.cli.main()
 """
-    environment = {**ENVIRONMENT, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=50
-    )
-    assert result.returncode == 130
-    assert result.stdout == "imported Owner\n"
-    assert result.stderr == ""
+    result = run_python("-c", code, PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]))
+    assert (result.returncode, result.stdout, result.stderr) == (130, "imported Owner\n", "")

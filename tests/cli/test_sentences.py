@@ -1,14 +1,14 @@
 """`contstim vocabulary`, `sentences` and `generate minimal-pairs` as a user runs them."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from contstim.errors import InputError
 from contstim.testing.platform import read_csv_rows
 from contstim.words.vocabulary import Vocabulary
-from tests.cli.running import invoke, run, succeed
+from tests.cli.running import invoke, model_options, run, succeed
 
 TEXT = """\
 The dog saw the old house in Rome today
@@ -29,6 +29,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def read_lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
 def _make_vocabulary(folder: Path, *options: str) -> Vocabulary:
     command = ("vocabulary", "--text", "text.txt", "--min-count", "1", "--out", "v.txt")
     succeed(folder, *command, *options)
@@ -40,10 +44,8 @@ def test_vocabulary_of_a_messy_text(folder: Path) -> None:
     (folder / "mine.txt").write_text("# too old\nold\n", encoding="utf-8")
     vocabulary = _make_vocabulary(folder, "--without", "mine.txt")
     assert set(vocabulary.initial) == {"The", "We", "In"}
-    assert set(vocabulary.inner) == {
-        *("dog", "saw", "the", "house", "in", "today", "yesterday", "of", "and", "can", "see"),
-        *("now", "met", "last", "has", "us"),
-    }
+    inner = "dog saw the house in today yesterday of and can see now met last has us"
+    assert set(vocabulary.inner) == set(inner.split())
     rows = read_csv_rows(folder / "v.txt.dropped.csv")
     reasons = {row["word"]: row["reason"] for row in rows}
     assert reasons["Rome"] == reasons["Anna"] == reasons["May"] == "a name"
@@ -56,21 +58,38 @@ def test_vocabulary_of_a_messy_text(folder: Path) -> None:
     assert "linkedin" in _make_vocabulary(folder, "--every-word").inner
 
 
+def test_only_words_with_equal_token_counts_are_accepted(
+    tmp_path: Path, tiny_checkpoint: Callable[[str], Path]
+) -> None:
+    """Witness: the table; a word is accepted only if all its token counts are equal."""
+    text = "The teacher sees hospitals\nShe sees the dog\nUnbelievably the dog sees her\n" * 3
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    models = [f"hf:{tiny_checkpoint(name)}" for name in ("gpt2", "bert")]
+    options = ["--same-token-count", "--every-word", "--table", "tokens.csv"]
+    vocabulary = _make_vocabulary(tmp_path, *options, *model_options(models))
+    rows = read_csv_rows(tmp_path / "tokens.csv")
+    assert {row["word"] for row in rows} >= {"teacher", "hospitals", "Unbelievably"}
+    for row in rows:
+        words = vocabulary.initial if row["place"] == "initial" else vocabulary.inner
+        assert (row["word"] in words) == (row[models[0]] == row[models[1]] != "0")
+    record = json.loads((tmp_path / "v.txt.meta.json").read_text(encoding="utf-8"))
+    assert record["options"]["same_token_count"] is True
+    assert set(record["known"]) == set(record["models"]) == set(models)
+
+
 def test_sentences_of_a_messy_text(folder: Path) -> None:
     """Witness: chosen by hand. The first two differ by one word, so one is excluded."""
     command = ("sentences", "--text", "text.txt", "--repeats", "--words", "8-9")
     succeed(folder, *command, "--out", "s.txt")
-    assert (folder / "s.txt").read_text(encoding="utf-8").splitlines() == [
+    assert read_lines(folder / "s.txt") == [
         "The dog saw the old house in Rome today.",
         "We can see the old house of Anna now.",
         "In the old house the dog has met us.",
     ]
     succeed(folder, *command, "--every-line", "--out", "all.txt")
-    assert len((folder / "all.txt").read_text(encoding="utf-8").splitlines()) == 9
+    assert len(read_lines(folder / "all.txt")) == 9
     succeed(folder, *command, "--names", "0", "--out", "few.txt")
-    assert (folder / "few.txt").read_text(
-        encoding="utf-8"
-    ) == "In the old house the dog has met us.\n"
+    assert read_lines(folder / "few.txt") == ["In the old house the dog has met us."]
 
 
 @pytest.mark.parametrize(
@@ -87,37 +106,28 @@ def test_sentences_of_a_messy_text(folder: Path) -> None:
     ],
 )
 def test_unsuitable_options_are_refused(folder: Path, command: str, message: str) -> None:
-    result = run(folder, command, status=2)
-    assert message in result.stderr
+    assert message in run(folder, command, status=2).stderr
 
 
-STUDY = "--for-models 2 --triplets-per-pair 1 --pairs-per-pair 0 --random-per-group 0"
+STUDY = "--for-models 2 --triplets-per-pair 1 --pairs-per-pair 0 --random-per-group 0 --groups 3"
 
 
 def test_missing_sentences_and_costs_of_rules_are_reported(folder: Path) -> None:
     """Witness: the same command with a looser rule, and the sum by hand."""
     command = ("sentences", "--text", "text.txt", "--repeats", "--words", "9", "--out", "s.txt")
-    sufficient = run(
-        folder, *command, *STUDY.split(), "--groups", "3", "--catch-per-group", "0", status=0
-    )
-    assert "in all" in sufficient.stdout
-    insufficient = run(
-        folder, *command, *STUDY.split(), "--groups", "3", "--catch-per-group", "2", status=3
-    )
-    n_sentences = len((folder / "s.txt").read_text(encoding="utf-8").splitlines())
-    assert f"{7 - n_sentences} sentences are missing for a study of 2 models" in insufficient.stderr
+    assert "in all" in succeed(folder, *command, *STUDY.split(), "--catch-per-group", "0")
+    messages = run(folder, *command, *STUDY.split(), "--catch-per-group", "2", status=3).stderr
+    n_sentences = len(read_lines(folder / "s.txt"))
+    assert f"{7 - n_sentences} sentences are missing for a study of 2 models" in messages
     record = json.loads((folder / "s.txt.meta.json").read_text(encoding="utf-8"))
     assert record["needed"]["in all"] == 7
     for option, value in (("--words", "8-9"), ("--words", "9-10"), ("--names", "2")):
         run(folder, *command, option, value)
-        n_gained = len((folder / "s.txt").read_text(encoding="utf-8").splitlines()) - n_sentences
+        n_gained = len(read_lines(folder / "s.txt")) - n_sentences
         expected = f"+{n_gained} excluded only because" if n_gained else f"({option} {value})"
-        lines = [line for line in insufficient.stderr.splitlines() if f"({option} {value})" in line]
+        lines = [line for line in messages.splitlines() if f"({option} {value})" in line]
         assert [expected in line for line in lines] == [True] * bool(n_gained)
-    assert (
-        "+1 excluded only because it differs from an earlier sentence by one word"
-        in insufficient.stderr
-    )
+    assert "+1 excluded only because it differs from an earlier sentence by one word" in messages
 
 
 def test_minimal_pairs_are_one_file_per_paradigm_and_a_record(tmp_path: Path) -> None:
@@ -126,7 +136,7 @@ def test_minimal_pairs_are_one_file_per_paradigm_and_a_record(tmp_path: Path) ->
     assert [file.stem for file in files] == [
         *("reflexive_in_own_clause", "reflexive_is_no_subject", "reflexive_needs_c_command")
     ]
-    assert [len(file.read_text().splitlines()) for file in files] == [4, 4, 4]
+    assert [len(read_lines(file)) for file in files] == [4, 4, 4]
     record = json.loads((tmp_path / "minimal-pairs.meta.json").read_text())
     assert (record["seed"], record["per_paradigm"]) == (2, 4)
 
@@ -139,10 +149,5 @@ def test_minimal_pairs_accept_a_user_file(tmp_path: Path) -> None:
     )
     options = ("--paradigms", paradigms, "--out", tmp_path / "pairs")
     invoke("generate minimal-pairs --per-paradigm 2 --quiet", *options)
-    rows = (tmp_path / "pairs" / "swap.jsonl").read_text().splitlines()
+    rows = read_lines(tmp_path / "pairs" / "swap.jsonl")
     assert json.loads(rows[0])["sentence_bad"].startswith("Himself ")
-
-
-def test_unknown_paradigm_error_lists_the_names(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="paradigm or phenomenon nonsense; the names are"):
-        invoke("generate minimal-pairs --only nonsense --out", tmp_path)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import Result
 
-from contstim.cli.output import INCOMPLETE
-from contstim.cli.program import app
 from contstim.errors import ContstimError
 from contstim.models.ngram.adapter import NgramModel
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
+from tests.cli.running import invoke
 
 
 @pytest.fixture(scope="module")
@@ -30,30 +31,28 @@ def natural(unseen: list[Sentence], word_list: Path) -> Sentence:
     return next(s for s in unseen if not vocabulary.missing_words(s))
 
 
-def invoke(trained: Path, word_list: Path, natural: Sentence, *options: str) -> str:
+Search = Callable[..., Result]
+
+
+@pytest.fixture
+def search(trained: Path, word_list: Path, natural: Sentence) -> Search:
+    """Run `contstim synthesize` with options; later options replace earlier ones."""
     models = [f"kenlm:{trained / f'{order}gram.arpa'}" for order in (3, 2)]
-    arguments = ["synthesize", "--accept", models[0], "--reject", models[1], "--frame", "none"]
-    arguments += ["--vocabulary", str(word_list), "--sentence", natural.text, *options]
-    result = CliRunner().invoke(app, arguments, catch_exceptions=True)
-    if result.exception is not None and result.exit_code != INCOMPLETE:
-        raise result.exception
-    return result.stdout
+    options = ("--accept", models[0], "--reject", models[1], "--sentence", natural.text)
+    return partial(invoke, "synthesize --frame none --vocabulary", word_list, *options)
 
 
-def synthesize(trained: Path, word_list: Path, natural: Sentence, *options: str) -> dict[str, Any]:
-    result: dict[str, Any] = json.loads(invoke(trained, word_list, natural, *options, "--json"))
-    return result
+def read_result(result: Result) -> dict[str, Any]:
+    return dict(json.loads(result.stdout))
 
 
-def test_constraints_reach_the_search(trained: Path, word_list: Path, natural: Sentence) -> None:
+def test_constraints_reach_the_search(search: Search, word_list: Path, natural: Sentence) -> None:
     """Witness: the words and characters of the result."""
     second_word, third_word = natural.words[1:3]
     options = ("--fix", second_word, "--fix", "7", "--max-changes", "3", "--same-length", "4")
-    free_result = synthesize(trained, word_list, natural, "--restarts", "1")
-    new_word = free_result["steps"][0]["new"]
-    sentence = Sentence.parse(
-        synthesize(trained, word_list, natural, *options, "--exclude", new_word)["synthetic"]
-    )
+    new_word = read_result(search("--restarts", "1", "--json"))["steps"][0]["new"]
+    result = read_result(search(*options, "--exclude", new_word, "--json"))
+    sentence = Sentence.parse(result["synthetic"])
     assert sentence.words[1] == second_word
     assert sentence.words[7] == natural.words[7]
     assert sum(x != y for x, y in zip(sentence.words, natural.words, strict=True)) <= 3
@@ -61,21 +60,16 @@ def test_constraints_reach_the_search(trained: Path, word_list: Path, natural: S
     assert new_word not in sentence.words
     allowed_path = word_list.with_name("few.txt")
     allowed_path.write_text("dog\nhouse\nold\ngarden\n", encoding="utf-8")
-    result = synthesize(
-        trained, word_list, natural, "--allow", str(allowed_path), "--allow", third_word, "--fix=0"
-    )
-    allowed = {"dog", "house", "old", "garden", third_word.lower()} | set(
-        map(str.lower, natural.words)
-    )
+    allow_options = ("--allow", str(allowed_path), "--allow", third_word, "--fix=0")
+    result = read_result(search(*allow_options, "--json"))
+    allowed = {"dog", "house", "old", "garden", *natural.bare.lower().split(), third_word.lower()}
     assert set(map(str.lower, Sentence.parse(result["synthetic"]).words)) <= allowed
 
 
-def test_few_changes_show_the_nats_of_each_word(
-    trained: Path, word_list: Path, natural: Sentence
-) -> None:
+def test_few_changes_show_the_nats_of_each_word(search: Search, natural: Sentence) -> None:
     """Witness: the nats of the result, and the number of words that differ."""
     options = ("--frame", "words", "--enough")
-    result = synthesize(trained, word_list, natural, *options, "0.5")
+    result = read_result(search(*options, "0.5", "--json"))
     natural_score, synthetic_score = (
         result[f"log_probs_{kind}"]["reject"] for kind in ("natural", "synthetic")
     )
@@ -83,16 +77,14 @@ def test_few_changes_show_the_nats_of_each_word(
     pairs = zip(Sentence.parse(result["synthetic"]).words, natural.words, strict=True)
     n_new = sum(new != old for new, old in pairs)
     assert result["minimal"]
-    output = invoke(trained, word_list, natural, *options, "0.5")
-    assert f"{n_new} new word" in output
-    assert not synthesize(trained, word_list, natural, *options, "99")["changed"]
+    assert f"{n_new} new word" in search(*options, "0.5").stdout
+    assert not read_result(search(*options, "99", "--json"))["changed"]
 
 
-def test_symmetric_objective_returns_a_pair(
-    trained: Path, word_list: Path, natural: Sentence
-) -> None:
+def test_symmetric_objective_returns_a_pair(search: Search, trained: Path) -> None:
     """Witness: KenLM in this process."""
-    result = synthesize(trained, word_list, natural, "--objective", "symmetric", "--restarts", "1")
+    options = ("--objective", "symmetric", "--restarts", "1")
+    result = read_result(search(*options, "--json"))
     texts = [Sentence.parse(result[f"sentence_{n}"]) for n in (1, 2)]
     for number, order in ((1, 2), (2, 3)):  # model_1 is the reject model
         scores = NgramModel(trained / f"{order}gram.arpa").log_probs(texts)
@@ -100,10 +92,7 @@ def test_symmetric_objective_returns_a_pair(
         assert f"{order}gram" in name
         assert [result[f"log_probs_sentence_{n}"][name] for n in (1, 2)] == scores.tolist()
     assert result["disagreement"] > 0
-    output = invoke(
-        trained, word_list, natural, "--objective", "symmetric", "--restarts", "1", "-q"
-    )
-    assert "Disagreement" in output
+    assert "Disagreement" in search(*options, "-q").stdout
 
 
 @pytest.mark.parametrize(
@@ -122,33 +111,25 @@ def test_symmetric_objective_returns_a_pair(
     ],
 )
 def test_impossible_options_are_explained(
-    trained: Path, word_list: Path, natural: Sentence, options: tuple[str, ...], message: str
+    search: Search, trained: Path, options: tuple[str, ...], message: str
 ) -> None:
     unigram = trained / "1gram.arpa"
     with pytest.raises(ContstimError, match=message):
-        invoke(trained, word_list, natural, *(option.format(unigram=unigram) for option in options))
+        search(*(option.format(unigram=unigram) for option in options))
 
 
 @pytest.mark.parametrize("objective", ["accept-reject", "symmetric"])
 def test_unsuccessful_search_is_reported(
-    trained: Path, tmp_path: Path, natural: Sentence, objective: str
+    search: Search, tmp_path: Path, natural: Sentence, objective: str
 ) -> None:
     """The only new word lowers the score under both models."""
     first_word, *other_words = natural.words
     few_words = tmp_path / "few.txt"
     Vocabulary((first_word,), (*other_words, "xylograph"), frozenset()).save(few_words)
-    models = [f"kenlm:{trained / f'{order}gram.arpa'}" for order in (3, 2)]
-    arguments = ["synthesize", "--accept", models[0], "--reject", models[1], "--frame", "none"]
-    arguments += ["--allow-unknown"]
-    arguments += ["--vocabulary", str(few_words), "--sentence", natural.text, "--fix", "0"]
-    result = CliRunner().invoke(app, [*arguments, "--objective", objective])
-    assert result.exit_code == 3, result.exception
-    assert (
-        "No result: the search found no sentence on which these models disagree more."
-        in result.stderr
-    )
-    json_result = CliRunner().invoke(app, [*arguments, "--objective", objective, "--json"])
-    assert json_result.exit_code == 3
-    record = json.loads(json_result.stdout)
+    options = ("--allow-unknown", "--vocabulary", few_words, "--fix", "0", "--objective", objective)
+    result, json_result = search(*options), search(*options, "--json")
+    assert result.exit_code == json_result.exit_code == 3
+    assert "No result: the search found no sentence" in result.stderr
+    record = read_result(json_result)
     assert record["changed"] is False
     assert record.get("synthetic", record.get("sentence_1")) == natural.text

@@ -1,8 +1,8 @@
 """`contstim verdict`: status, table and figure."""
 
-import csv
 from pathlib import Path
 
+from contstim.testing.platform import read_csv_rows
 from tests.cli.running import invoke
 
 
@@ -15,13 +15,9 @@ def test_status_shows_whether_there_is_a_verdict(tmp_path: Path) -> None:
         result = invoke("verdict", answers, "--out", out)
         assert result.exit_code == status
         assert text in result.stdout
-    with out.open() as file:
-        first_row, *_ = csv.DictReader(file)
-    assert (first_row["model_a"], first_row["model_b"], first_row["participants"]) == (
-        "x",
-        "y",
-        "30",
-    )
+    first_row, *_ = read_csv_rows(out)
+    columns = ("model_a", "model_b", "participants")
+    assert [first_row[name] for name in columns] == ["x", "y", "30"]
     assert float(first_row["e_a_beats_b"]) > 60
     assert float(first_row["difference_low"]) > 0
     assert (tmp_path / "verdict.csv.png").read_bytes()[:4] == b"\x89PNG"

@@ -14,16 +14,9 @@ PROCESSES = ("--executor", "processes", "--workers", "2")
 def test_scores_of_words_are_equal_with_several_processes(folder: Path) -> None:
     files = []
     for name, executor_options in (("one", ()), ("several", PROCESSES)):
-        options = (
-            "--sentences",
-            "natural.txt",
-            "--standard-errors",
-            f"{name}/errors.csv",
-            "--per-word",
-        )
-        succeed(
-            folder, "score", *MODELS, *options, "--out", f"{name}/scores.csv", *executor_options
-        )
+        options = f"--standard-errors {name}/errors.csv --out {name}/scores.csv".split()
+        command = "score --sentences natural.txt --per-word"
+        succeed(folder, command, *MODELS, *options, *executor_options)
         files.append({path.name: path.read_bytes() for path in (folder / name).glob("*.csv")})
     assert {*files[0]} == {"scores.csv", "errors.csv"}
     assert files[0] == files[1]
@@ -42,8 +35,6 @@ def test_scores_of_words_are_equal_with_several_processes(folder: Path) -> None:
 def test_unsuitable_executor_options_are_refused(
     folder: Path, options: tuple[str, ...], message: str
 ) -> None:
-    result = run(
-        folder, "score", *MODELS, "--sentences", "natural.txt", "--out", "s.csv", *options, status=2
-    )
-    assert message in result.stderr
+    command = "score --sentences natural.txt --out s.csv"
+    assert message in run(folder, command, *MODELS, *options, status=2).stderr
     assert not (folder / "s.csv").exists()

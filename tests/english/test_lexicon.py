@@ -1,6 +1,7 @@
 """The lexicon against hand-written lists of English, and complements of verbs by hand."""
 
 from collections import defaultdict
+from itertools import compress
 
 import pytest
 from hypothesis import given
@@ -62,10 +63,8 @@ def test_row_with_two_columns_is_refused() -> None:
 
 
 def test_class_expands_to_its_members() -> None:
-    text = (
-        "class\tfood\tfruit soup\nclass\tthing\tfood tool\nV\tframe=np obj=thing\teat:ate,eaten\n"
-    )
-    (entry, *_) = read_lexicon(text).entries["V"]
+    classes = "class\tfood\tfruit soup\nclass\tthing\tfood tool\n"
+    (entry, *_) = read_lexicon(f"{classes}V\tframe=np obj=thing\teat:ate,eaten\n").entries["V"]
     assert entry.features["obj"] == ("fruit", "soup", "tool")
 
 
@@ -126,11 +125,7 @@ def test_new_verbs_allow_the_complements_of_the_sentence() -> None:
         for index, use in classify_verbs(sentence).items():
             tag = TABLE.tags(sentence)[index]
             allowed = candidates.allowed(sentence, index)
-            for word in (
-                word
-                for word, is_allowed in zip(vocabulary.at(index), allowed, strict=True)
-                if is_allowed
-            ):
+            for word in compress(vocabulary.at(index), allowed):
                 assert use in kinds_by_word[word, tag], (sentence.text, word)
                 n_new += 1
             assert use != "two" or not allowed.any()

@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections import defaultdict
+from itertools import chain
 
 import pytest
 
@@ -72,12 +73,8 @@ def test_grammar_derives_good_sentences_and_no_bad_ones(pairs: Pairs) -> None:
 def test_only_the_words_of_the_paradigm_differ(pairs: Pairs, name: str) -> None:
     """External witness: Python's difflib, and lists of English function words."""
     allowed = re.compile(ALLOWED_DIFFERENCES[name])
-    relevant_pairs = [
-        p
-        for paradigm_pairs in pairs.values()
-        for p in paradigm_pairs
-        if name in (p.UID, p.linguistics_term)
-    ]
+    all_pairs = chain.from_iterable(pairs.values())
+    relevant_pairs = [p for p in all_pairs if name in (p.UID, p.linguistics_term)]
     assert relevant_pairs
     for pair in relevant_pairs:
         good, bad = _words(pair.sentence_good), _words(pair.sentence_bad)
@@ -101,9 +98,8 @@ def test_ever_lacks_a_licensor_only_in_bad_sentences(pairs: Pairs) -> None:
     """External witness: a list of English licensors of negative polarity items."""
     for uid in ("ever_needs_a_licensor", "ever_under_only", "ever_under_no"):
         for pair in pairs[uid]:
-            good, bad = (
-                {w.lower() for w in _words(t)} for t in (pair.sentence_good, pair.sentence_bad)
-            )
+            texts = pair.sentence_good, pair.sentence_bad
+            good, bad = ({word.lower() for word in _words(text)} for text in texts)
             assert good & LICENSORS
             assert "ever" in bad
             assert not bad & LICENSORS
@@ -112,7 +108,7 @@ def test_ever_lacks_a_licensor_only_in_bad_sentences(pairs: Pairs) -> None:
 def test_sentences_begin_with_their_prefixes_and_words(pairs: Pairs) -> None:
     """External witness: BLiMP's definition of its two prefix methods (section 4.2)."""
     methods = set()
-    for pair in (pair for paradigm_pairs in pairs.values() for pair in paradigm_pairs):
+    for pair in chain.from_iterable(pairs.values()):
         good, bad = f"{pair.sentence_good[:-1]} ", f"{pair.sentence_bad[:-1]} "
         if pair.one_prefix:
             prefix, word_good, word_bad = pair.one_prefix
@@ -131,11 +127,9 @@ def test_sentences_begin_with_their_prefixes_and_words(pairs: Pairs) -> None:
 def test_pairs_are_numbered_and_distinct(pairs: Pairs) -> None:
     for paradigm_pairs in pairs.values():
         assert [pair.pairID for pair in paradigm_pairs] == [str(i) for i in range(PER_PARADIGM)]
-        assert (
-            len({(pair.sentence_good, pair.sentence_bad) for pair in paradigm_pairs})
-            == PER_PARADIGM
-        )
-        assert all(pair.sentence_good != pair.sentence_bad for pair in paradigm_pairs)
+        texts = {(pair.sentence_good, pair.sentence_bad) for pair in paradigm_pairs}
+        assert len(texts) == PER_PARADIGM
+        assert all(good != bad for good, bad in texts)
 
 
 def test_pairs_depend_only_on_the_seed_and_the_paradigm(pairs: Pairs) -> None:

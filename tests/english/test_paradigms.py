@@ -10,8 +10,7 @@ from contstim.english.paradigm import choose_paradigms, read_paradigms, shipped_
 from contstim.errors import InputError
 
 HEAD = 'field = "morphology"\nphenomenon = "mine"\n'
-
-
+OWN_RULE = "[one]\ngood = 'X NAME'\nbad = 'NAME X'"
 SIMPLE = """
 [simple]
 good = "NAME[sem=adult, agr=?a] REFL"
@@ -61,11 +60,8 @@ def test_files_have_the_fields_of_blimp(tmp_path: Path) -> None:
     }
     one_prefix_fields = {"one_prefix_prefix", "one_prefix_word_good", "one_prefix_word_bad"}
     two_prefix_fields = {"two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_word"}
-    fields_by_uid = {
-        "anaphor_gender": one_prefix_fields,
-        "subject_number": two_prefix_fields,
-        "adjunct_island": set(),
-    }
+    fields_by_uid = {"anaphor_gender": one_prefix_fields, "subject_number": two_prefix_fields}
+    fields_by_uid["adjunct_island"] = set()
     paradigms = [p for p in shipped_paradigms() if p.uid in fields_by_uid]
     paths = write_pairs(tmp_path, generate_pairs(3, seed=0, paradigms=paradigms))
     assert {path.name for path in paths} == {f"{uid}.jsonl" for uid in fields_by_uid}
@@ -111,45 +107,28 @@ def test_invalid_paradigm_files_are_refused(tmp_path: Path, text: str, message: 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        *(
-            (f"[one]\n{text}", message)
-            for text, message in [
-                (
-                    "good = 'XYZ'\nbad = '\"a\"'",
-                    "XYZ is not a category of the grammar; the categories are .*NP",
-                ),
-                ("good = 'N[sem=adult x]'\nbad = '\"a\"'", "cannot read .*Expected comma"),
-                ("good = 'N[sem=unicorn]'\nbad = '\"a\"'", r"no words match N.sem=unicorn."),
-                (
-                    "good = 'NAME[sem=adult] V[form=past, frame=unicorn] REFL'\nbad = '\"a\"'",
-                    r"no words match NAME.sem=adult. V.form=past, frame=unicorn. REFL",
-                ),
-                (
-                    "good = 'NAME[sem=adult] N[sem=adult x] REFL'\nbad = '\"a\"'",
-                    r"cannot read 'N.sem=adult x.': Expected comma",
-                ),
-                ("good = 'NAME'\nbad = 'NAME{agr=they}'", "has only 0 distinct pairs"),
-                ("good = 'NP[role=asked, sem=adult]'\nbad = 'NP{agr=they}'", "is a phrase"),
-                (
-                    "good = 'NAME \"a\"'\nbad = '\"b\"'\nprefix = 'one'",
-                    "do not begin in the same way",
-                ),
-                (
-                    "good = 'NAME N'\nbad = 'NAME N'\nprefix = 'two'\ncritical = 'N'",
-                    "has only 0 distinct",
-                ),
-            ]
+        ("[one]\ngood = 'XYZ'\nbad = '\"a\"'", "XYZ is not a category .* the categories are .*NP"),
+        ("[one]\ngood = 'N[sem=unicorn]'\nbad = '\"a\"'", r"no words match N.sem=unicorn."),
+        (
+            "[one]\ngood = 'NAME[sem=adult] V[form=past, frame=unicorn] REFL'\nbad = '\"a\"'",
+            r"no words match NAME.sem=adult. V.form=past, frame=unicorn. REFL",
         ),
-        *(
-            (f"rules = '{rule}'\n[one]\ngood = 'X NAME'\nbad = 'NAME X'", message)
-            for rule, message in [
-                ("X -> X THE [1.0]", "is recursive"),
-                ("X -> THE", "rules of X must end in a probability"),
-                ("X -> THE[ [1.0]", "Cannot read the rules of a paradigm file"),
-                ('X -> "the" [1.0]', "'the' is not a category"),
-                ("X -> THE [nan]", "is not a category"),
-            ]
+        (
+            "[one]\ngood = 'NAME[sem=adult] N[sem=adult x] REFL'\nbad = '\"a\"'",
+            r"cannot read 'N.sem=adult x.': Expected comma",
         ),
+        ("[one]\ngood = 'NAME'\nbad = 'NAME{agr=they}'", "has only 0 distinct pairs"),
+        ("[one]\ngood = 'NP[role=asked, sem=adult]'\nbad = 'NP{agr=they}'", "is a phrase"),
+        ("[one]\ngood = 'NAME \"a\"'\nbad = '\"b\"'\nprefix = 'one'", "do not begin in the same"),
+        (
+            "[one]\ngood = 'NAME N'\nbad = 'NAME N'\nprefix = 'two'\ncritical = 'N'",
+            "has only 0 distinct",
+        ),
+        (f"rules = 'X -> X THE [1.0]'\n{OWN_RULE}", "is recursive"),
+        (f"rules = 'X -> THE'\n{OWN_RULE}", "rules of X must end in a probability"),
+        (f"rules = 'X -> THE[ [1.0]'\n{OWN_RULE}", "Cannot read the rules of a paradigm file"),
+        (f"rules = 'X -> \"the\" [1.0]'\n{OWN_RULE}", "'the' is not a category"),
+        (f"rules = 'X -> THE [nan]'\n{OWN_RULE}", "is not a category"),
     ],
 )
 def test_impossible_paradigms_are_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -170,10 +149,9 @@ def test_paradigms_are_selected_by_name_or_phenomenon() -> None:
     paradigms = shipped_paradigms()
     assert choose_paradigms(paradigms, ()) == paradigms
     (selected,) = choose_paradigms(paradigms, ["reflexive_is_no_subject"])
-    assert selected in choose_paradigms(paradigms, ["binding"])
-    assert {paradigm.phenomenon for paradigm in choose_paradigms(paradigms, ["binding"])} == {
-        "binding"
-    }
+    of_binding = choose_paradigms(paradigms, ["binding"])
+    assert selected in of_binding
+    assert {paradigm.phenomenon for paradigm in of_binding} == {"binding"}
     with pytest.raises(InputError, match="Unknown paradigm or phenomenon nonsense; the names are"):
         choose_paradigms(paradigms, ["binding", "nonsense"])
 

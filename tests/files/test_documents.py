@@ -1,6 +1,7 @@
 """JSON and TOML, against the formats' own rules (RFC 8259, I-JSON RFC 7493, TOML 1.0)."""
 
 import json
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -53,24 +54,18 @@ def test_invalid_toml_error_names_the_source(text: str) -> None:
         documents.parse_toml(text, "own.toml")
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
+def test_json_of_the_standard_library_is_read() -> None:
+    values: tuple[object, ...] = (
         {"names": ["á", "😀", "\0", "\\u0000", "\x7f"], "": {"n": [1, -2.5, 1e300, None, True]}},
         ["[" * 1_000, 10**308, 0.1],
         [[[[[[[[]]]]]]]],
-        "text",
-    ],
-)
-def test_json_of_the_standard_library_is_read(value: object) -> None:
-    for ascii_only in (True, False):
+    )
+    for value, ascii_only in product(values, (True, False)):
         assert documents.parse_json(json.dumps(value, ensure_ascii=ascii_only), "x") == value
-
-
-@pytest.mark.parametrize("text", ["[]", "null", "3", '"text"'])
-def test_json_that_is_not_an_object_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="is not a JSON object"):
-        documents.parse_json_object(text, "x")
+    for text in ("[]", "null", "3", '"text"'):
+        assert documents.parse_json(text, "x") == json.loads(text)
+        with pytest.raises(InputError, match="is not a JSON object"):
+            documents.parse_json_object(text, "x")
 
 
 def test_bytes_are_utf_8_with_or_without_a_byte_order_mark() -> None:

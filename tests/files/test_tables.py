@@ -23,7 +23,6 @@ from contstim.files.tables import (
     frame_of,
     number,
     parsed,
-    read_csv,
     read_rows,
     read_table,
     text,
@@ -64,15 +63,14 @@ def test_truncated_files_lose_no_row_silently(
 
 def test_file_truncated_in_a_quoted_cell_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
-    path.write_text('"sentence","m"\n"One two.",-1\n"Three\nfour.",-2\n"Five six.,-3\n"x",-4\n')
-    with pytest.raises(InputError, match=r"line 5: the row that begins here is not readable CSV"):
-        read_table(path)
-    path.write_text('"sentence","m"\n"One "two",-1\n')
-    with pytest.raises(InputError, match="line 2: the row that begins here"):
-        read_table(path)
-    path.write_text('"sentence","m')
-    with pytest.raises(InputError, match="line 1: the row that begins here"):
-        read_csv(path)
+    for line, content in (
+        (5, '"sentence","m"\n"One two.",-1\n"Three\nfour.",-2\n"Five six.,-3\n"x",-4\n'),
+        (2, '"sentence","m"\n"One "two",-1\n'),
+        (1, '"sentence","m'),
+    ):
+        path.write_text(content)
+        with pytest.raises(InputError, match=f"line {line}: the row that begins here is not"):
+            read_table(path)
 
 
 def test_line_ends_of_all_systems_are_read(tmp_path: Path) -> None:
@@ -182,12 +180,8 @@ ROWS = [Item("a", Colour.RED, Sentence.parse("A b")), Item("b", Colour.RED, None
 
 def test_rows_are_converted_to_columns_of_plain_values() -> None:
     columns = columns_of(Item, iter(ROWS))
-    assert list(columns) == ["name", "colour", "sentence", "number"]
-    assert [columns[name] for name in ("name", "colour", "sentence")] == [
-        ["a", "b"],
-        ["red", "red"],
-        ["A b.", ""],
-    ]
+    texts = {"name": ["a", "b"], "colour": ["red", "red"], "sentence": ["A b.", ""]}
+    assert columns == texts | {"number": [0.5, pytest.approx(math.nan, nan_ok=True)]}
     assert type(columns["colour"][0]) is str
     assert columns_of(Item, []) == {name: [] for name in columns}
     frame = frame_of(columns)
@@ -206,9 +200,7 @@ def test_field_with_a_default_needs_no_column(tmp_path: Path) -> None:
     path.write_text("further,colour,name,sentence\n1,red,a,A b\n")
     assert read_rows(path, Item, readers) == (replace(ROWS[0], number=9.0),)
     path.write_text("colour,name,sentence\nred,a,A b\nblue,b,A b\n")
-    with pytest.raises(
-        InputError, match=r"items\.csv, row 1: 'blue' under colour is not a colour\."
-    ):
+    with pytest.raises(InputError, match="row 1: 'blue' under colour is not a colour"):
         read_rows(path, Item, readers)
     path.write_text("colour,name\nred,a\n")
     with pytest.raises(InputError, match="not a table of items: it lacks sentence"):
@@ -218,11 +210,7 @@ def test_field_with_a_default_needs_no_column(tmp_path: Path) -> None:
 # Content of a table from a spreadsheet program, its encoding, and its first row or error
 SHEETS = {
     "commas and points": ("a,rt\nx,1.5\n", "utf-8", ("x", 1.5)),
-    "semicolons and decimal commas": (
-        "\ufeffa;rt\r\nx, y;-0,25\r\nz;1234,5\r\n",
-        "utf-8",
-        ("x, y", -0.25),
-    ),
+    "decimal commas": ("\ufeffa;rt\r\nx, y;-0,25\r\nz;1234,5\r\n", "utf-8", ("x, y", -0.25)),
     "thousands with three decimals": ("a;rt\nx;1,234\n", "utf-8", ("x", 1.234)),
     "an exponent": ("a;rt\nx;2,5E-05\n", "utf-8", ("x", 2.5e-05)),
     "semicolons and points": ("a;rt\nx;1.5\n", "utf-8", ("x", 1.5)),

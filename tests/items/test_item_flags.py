@@ -44,13 +44,15 @@ def test_words_are_flagged_once_per_item_and_for_one_reason() -> None:
     items = [
         make_pair(1, "We told Sarah, Sarah and (Sarah).", "Blast the ndez of 3 dogs."),
         make_pair(2, "The dog, he said, sleeps.", "Nothing is wrong here."),
+        make_pair(3, "The dog sees the cat", "He went in in the rain"),
     ]
     flags = flag_items(items, ENGLISH).flags
     assert flags_of_kind(flags, FlagKind.BLOCKED) == [("p1", "Blast")]
     assert flags_of_kind(flags, FlagKind.DEBRIS) == [("p1", "ndez"), ("p1", "3")]
     assert flags_of_kind(flags, FlagKind.NAME) == [("p1", "Sarah")]
-    assert flags_of_kind(flags, FlagKind.REPEATED) == [("p1", "sarah")]
-    assert {flag.item_id for flag in flags} == {"p1"}
+    assert flags_of_kind(flags, FlagKind.REPEATED) == [("p1", "sarah"), ("p3", "in")]
+    assert [flag.item_id for flag in flags].count("p3") == 1
+    assert {flag.item_id for flag in flags} == {"p1", "p3"}
 
 
 def test_first_words_are_names_if_capitalised_inside_sentences() -> None:
@@ -78,30 +80,15 @@ def test_rare_words_have_a_low_frequency_in_a_long_text() -> None:
     details = [flag.detail for flag in result.flags if flag.kind is FlagKind.RARE]
     assert details == ["“sleeps” is rare (Zipf 2.7).", "“dog” is rare (Zipf 3.0)."]
     assert "corpus.txt" in result.explanations[FlagKind.RARE]
-    short_text_settings = FlagSettings(
-        ENGLISH.rules, frequencies=WordFrequencies({"the": 900_000}, "a")
-    )
-    result = flag_items(items, short_text_settings)
+    short_text = WordFrequencies({"the": 900_000}, "a")
+    result = flag_items(items, FlagSettings(ENGLISH.rules, frequencies=short_text))
     assert flags_of_kind(result.flags, FlagKind.RARE) == []
     assert "Even the rarest word has a Zipf frequency of 3.0" in result.explanations[FlagKind.RARE]
 
 
-def test_words_twice_in_a_row_are_flagged() -> None:
-    items = [make_pair(1, "The dog sees the cat", "He went in in the rain")]
-    details = [f.detail for f in flag_items(items, ENGLISH).flags if f.kind is FlagKind.REPEATED]
-    assert details == ["“in” occurs twice in a row."]
-
-
 def test_frequent_new_words_count_once_per_triplet() -> None:
-    triplets = [
-        make_triplet(
-            n,
-            f"The garden number {n} grows",
-            f"The zinc number {n} grows",
-            f"The garden number {n} ends",
-        )
-        for n in range(4)
-    ]
+    texts = ("The garden number {} grows", "The zinc number {} grows", "The garden number {} ends")
+    triplets = [make_triplet(n, *(text.format(n) for text in texts)) for n in range(4)]
     settings = FlagSettings(ENGLISH.rules, ENGLISH.repeatable, often=3)
     flags = flag_items(triplets, settings).flags
     assert flags_of_kind(flags, FlagKind.FREQUENT) == [
@@ -114,9 +101,8 @@ def test_frequent_new_words_count_once_per_triplet() -> None:
 
 def test_shuffled_sentences_are_not_checked() -> None:
     natural, shuffled = map(Sentence.parse, ("We saw the big dog", "dog We big the saw"))
-    catch = Trial(
-        "c", 1, Condition.CATCH, "", "", natural, shuffled, Kind.NATURAL, Kind.SHUFFLED, ""
-    )
+    kinds = (Kind.NATURAL, Kind.SHUFFLED)
+    catch = Trial("c", 1, Condition.CATCH, "", "", natural, shuffled, *kinds, "")
     assert flag_items([catch], ENGLISH).flags == ()
 
 
@@ -155,13 +141,10 @@ def test_trials_of_the_same_triplet_are_not_similar() -> None:
         make_triplet(n, "The dog sleeps", f"The dog {verb}", f"A dog {verb}")
         for n, verb in enumerate(("runs", "eats"))
     )
-    assert (
-        flags_of_kind(flag_items(triplet_trials(triplet_1, twins=True)).flags, FlagKind.SIMILAR)
-        == []
-    )
-    assert {
-        i for i, _ in flags_of_kind(flag_items([triplet_1, triplet_2]).flags, FlagKind.SIMILAR)
-    } == {"t0", "t1"}
+    trial_flags = flag_items(triplet_trials(triplet_1, twins=True)).flags
+    assert flags_of_kind(trial_flags, FlagKind.SIMILAR) == []
+    flags = flags_of_kind(flag_items([triplet_1, triplet_2]).flags, FlagKind.SIMILAR)
+    assert {item_id for item_id, _ in flags} == {"t0", "t1"}
 
 
 TAGGED = FlagSettings(tags=english_tags())
@@ -171,12 +154,7 @@ TAGGED = FlagSettings(tags=english_tags())
     ("kind", "natural", "good", "bad"),
     [
         # One of two new words fits the tag, then two of four; three of six do not
-        (
-            FlagKind.SPEECH,
-            "The old man sat on it.",
-            "The old dog sat of it.",
-            "The old of sat on it.",
-        ),
+        (FlagKind.SPEECH, "The man sat on it.", "The dog sat of it.", "The of sat on it."),
         (
             FlagKind.SPEECH,
             "The old man slept on the big red chair.",
@@ -192,13 +170,11 @@ def test_flags_compare_with_the_natural_sentence(
     kind: FlagKind, natural: str, good: str, bad: str
 ) -> None:
     """Witness: by hand; 12 more characters are not flagged, 13 are."""
-    flags = flag_items([make_triplet(1, natural, good, bad)], TAGGED).flags
-    assert [item_id for item_id, _ in flags_of_kind(flags, kind)] == ["t1"]
-    assert not flags_of_kind(flag_items([make_triplet(1, natural, good, good)], TAGGED).flags, kind)
     # The natural sentence itself is not flagged
-    assert not flags_of_kind(
-        flag_items([make_triplet(1, natural, natural, natural)], TAGGED).flags, kind
-    )
+    synthetic = ((good, bad), (good, good), (natural, natural))
+    items = [make_triplet(n, natural, *sentences) for n, sentences in enumerate(synthetic)]
+    flags = [flags_of_kind(flag_items([item], TAGGED).flags, kind) for item in items]
+    assert [[item_id for item_id, _ in item_flags] for item_flags in flags] == [["t0"], [], []]
 
 
 def test_tag_pairs_20_times_rarer_than_by_chance_are_flagged() -> None:
@@ -211,18 +187,14 @@ def test_tag_pairs_20_times_rarer_than_by_chance_are_flagged() -> None:
     table = TagTable("x", tuple(TaggedWord(t.lower(), t, 9) for t in "ABC"), pairs, {"A": "noun"})
     assert {name for _, name in table.odd_sequences(Sentence.parse("c a b"))} == {"noun before B"}
     assert table.odd_sequences(Sentence.parse("c c b c a c")) == set()
-    frequent_pair = replace(pairs[0], count=2)
-    assert not replace(table, pairs=(frequent_pair, *pairs[1:])).odd_sequences(
-        Sentence.parse("c a b")
-    )
+    frequent_pairs = (replace(pairs[0], count=2), *pairs[1:])
+    assert not replace(table, pairs=frequent_pairs).odd_sequences(Sentence.parse("c a b"))
 
 
 def test_tags_are_not_checked_if_the_table_lacks_most_words() -> None:
-    items = [
-        make_triplet(1, "Der Hund schlief dort", "Der Hund schlief oft", "Der Hund schlief kaum")
-    ]
+    texts = ("Der Hund schlief dort", "Der Hund schlief oft", "Der Hund schlief kaum")
     for settings in (FlagSettings(), TAGGED):
-        result = flag_items(items, settings)
+        result = flag_items([make_triplet(1, *texts)], settings)
         assert result.table is None
         for kind in (FlagKind.SPEECH, FlagKind.SEQUENCE, FlagKind.FREQUENCY):
             assert result.explanations[kind].startswith("Not checked")
@@ -236,10 +208,9 @@ def test_words_less_likely_than_in_natural_sentences_are_flagged() -> None:
     ]
     minima = [-1.0, -2.8, -3.1, -3.0, -2.95, -3.05]
     sentences = [sentence for item in items for sentence in item.sentences]
-    log_probs_by_sentence = {
-        s: np.array([-0.5, -0.6, value]) for s, value in zip(sentences, minima, strict=True)
-    }
-    result = flag_items(items, FlagSettings(judged=log_probs_by_sentence))
+    log_probs = [np.array([-0.5, -0.6, value]) for value in minima]
+    judged = dict(zip(sentences, log_probs, strict=True))
+    result = flag_items(items, FlagSettings(judged=judged))
     # In triplet 2, only -3.05 is below the minimum of the natural sentence
     assert flags_of_kind(result.flags, FlagKind.UNLIKELY) == [("t1", "of"), ("t2", "the")]
     assert flag_items(items).explanations[FlagKind.UNLIKELY].startswith("Not checked")
@@ -254,12 +225,8 @@ def test_items_on_which_models_agree_are_flagged() -> None:
     )
     agreeing = replace(disagreeing, triplet_id="t2", log_prob_synthetic_2_model_2=-1.9)
     agreeing_pair = replace(make_pair(3, "We ran", "They sat"), rank_1_model_2=0.1)
-    stimuli: list[Pair | Triplet] = [
-        disagreeing,
-        agreeing,
-        make_pair(4, "You came", "He left"),
-        agreeing_pair,
-    ]
+    pair = make_pair(4, "You came", "He left")
+    stimuli: list[Pair | Triplet] = [disagreeing, agreeing, pair, agreeing_pair]
     assert flags_of_kind(flag_items(stimuli).flags, FlagKind.AGREEING) == [("t2", ""), ("p3", "")]
     sentences = (Sentence.parse("We ran"), Sentence.parse("They sat"))
     kinds = (Kind.NATURAL, Kind.NATURAL)

@@ -18,16 +18,8 @@ from contstim.store.times import Times
 from contstim.words.sentence import Sentence
 from tests.store.trails import entries
 
-TRIPLET = Triplet(
-    "triplet-1",
-    "a",
-    "b",
-    Sentence.parse("One two."),
-    Sentence.parse("Three two."),
-    Sentence.parse("One four."),
-    *(-1.5,) * 6,
-    4.25,
-)
+SENTENCES = map(Sentence.parse, ("One two.", "Three two.", "One four."))
+TRIPLET = Triplet("triplet-1", "a", "b", *SENTENCES, *(-1.5,) * 6, 4.25)
 STEPS = ((0, 1, 0, "One", "Three", "Three two.", -2.5, -9.125),)
 EVALUATIONS = (
     (1, 0, "Three", "Three two.", -2.5, -9.125),
@@ -141,16 +133,13 @@ def test_foreign_and_damaged_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="another program"):
         Store(foreign)
     assert foreign.read_bytes() == content
-
-
-def test_store_of_another_version_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "study.sqlite"
-    Store(path).close()
-    connection = sqlite3.connect(path)
+    later = tmp_path / "study.sqlite"
+    Store(later).close()
+    connection = sqlite3.connect(later)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     with pytest.raises(StoreError, match="another version"):
-        Store(path)
+        Store(later)
 
 
 def test_mean_time_is_over_all_units_and_is_saved(tmp_path: Path) -> None:
@@ -177,13 +166,6 @@ def test_times_of_a_retrained_model_are_removed(tmp_path: Path) -> None:
     times.forget_models({"hf:models/a", "hf:models/a@chain"})
     assert [*times.contexts] == ["hf:models/ab"]
     assert [times.get(key).a_unit for key in (*stale, *valid)] == [None] * 3 + [1.0] * 3
-
-
-def test_units_of_a_resumed_run_are_weighted_by_number(tmp_path: Path) -> None:
-    times = Times(tmp_path / "times.json")
-    times.add("search", units=50, seconds=500)
-    times.add("search", units=1, seconds=0.1)
-    assert times.get("search").a_unit == pytest.approx(500.1 / 51)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"machine": "other", "times": {"a": {}}}'])

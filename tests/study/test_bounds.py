@@ -98,49 +98,47 @@ def test_archive_renames_parent_folders(folder: Path, monkeypatch: pytest.Monkey
     assert files["inputs/study/text.txt"] == Path("../text.txt")
 
 
+def write_texts(folder: Path) -> None:
+    for name in ("corpus.txt", "more.txt"):
+        (folder / name).write_text("The cat sat on the small mat today.\n" * 2000)
+
+
+# Paths of outputs, under `results/`, and their owner in the error
 OUTS = {
-    "results/contstim.sqlite": "the store of the study",
-    "results/contstim.sqlite-wal": "the store of the study",
-    "results/contstim.sqlite-shm": "the store of the study",
-    "results/contstim.sqlite.times.json": "the store of the study",
-    "results/Contstim.SQLite": "the store of the study",
-    "results/./contstim.sqlite/x": "the store of the study",
-    "results/.lock": "the lock of the study",
-    "results/begun/x": "the folder of begun stages",
-    "results/natural.txt": "the stage 'sentences'",
-    "results/NATURAL.txt": "the stage 'sentences'",
-    "results/models/bigram.arpa": "the stage 'model bigram'",
-    "results/models/bigram.arpa.counts.csv": "the stage 'model bigram'",
-    "results/pairs.csv.certificate.json": "the stage 'select natural'",
-    "results/analysis/x": "the stage 'analyze'",
-    "results/models": "the stage 'model bigram'",
-    "results/responses.csv.questions.csv": "the stage 'simulate'",
-    "results/natural.txt.meta.json": "must not end in .meta.json",
-    "results/link/study.toml": "the study file",
-    "results/link/INDEX.html": "the page of the study",
-    "index.html": "name a path in results/",
-    "study.toml": "name a path in results/",
+    "the store of the study": "contstim.sqlite contstim.sqlite-wal contstim.sqlite-shm "
+    "contstim.sqlite.times.json Contstim.SQLite ./contstim.sqlite/x",
+    "the lock of the study": ".lock",
+    "the folder of begun stages": "begun/x",
+    "the stage 'sentences'": "natural.txt NATURAL.txt",
+    "the stage 'model bigram'": "models models/bigram.arpa models/bigram.arpa.counts.csv",
+    "the stage 'select natural'": "pairs.csv.certificate.json",
+    "the stage 'analyze'": "analysis/x",
+    "the stage 'simulate'": "responses.csv.questions.csv",
+    "must not end in .meta.json": "natural.txt.meta.json",
+    "the study file": "link/study.toml",
+    "the page of the study": "link/INDEX.html",
+    "name a path in results/": "../index.html ../study.toml",
 }
 
 
-@pytest.mark.parametrize("out", OUTS)
-def test_step_cannot_write_paths_of_other_stages(tmp_path: Path, out: str) -> None:
-    for name in ("corpus.txt", "more.txt"):
-        (tmp_path / name).write_text("The cat sat on the small mat today.\n" * 2000)
+@pytest.mark.parametrize(
+    ("out", "owner"), [(f"results/{out}", owner) for owner in OUTS for out in OUTS[owner].split()]
+)
+def test_step_cannot_write_paths_of_other_stages(tmp_path: Path, out: str, owner: str) -> None:
+    write_texts(tmp_path)
     text = f'{small.STUDY}[train.ngram]\nout = "{out}"\n'
     (tmp_path / "study.toml").write_text(text)
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "link").symlink_to("..")
     with pytest.raises(InputError) as error:
         read_study(tmp_path)
-    assert OUTS[out] in str(error.value)
+    assert owner in str(error.value)
     line = text.splitlines().index(f'out = "{out}"') + 1
     assert any(f"line {number}, [train.ngram]" in str(error.value) for number in (line - 1, line))
 
 
 def test_models_with_one_path_are_refused(tmp_path: Path) -> None:
-    for name in ("corpus.txt", "more.txt"):
-        (tmp_path / name).write_text("The cat sat on the small mat today.\n" * 2000)
+    write_texts(tmp_path)
     network = '[models]\n"bigram.arpa" = { train = "lstm" }'
     (tmp_path / "study.toml").write_text(small.STUDY.replace("[models]", network))
     with pytest.raises(InputError, match=r"\[models\] bigram.*belongs to the stage 'model bigram"):

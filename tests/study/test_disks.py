@@ -61,13 +61,9 @@ def test_error_names_a_read_only_folder(folder: Path, call: str) -> None:
         return original(path, *args, **kwargs)
 
     with mock.patch.object(Path, call, refuse):
-        result = run(folder, "run")
+        messages = run(folder, "run", status=2).stderr
         status = succeed(folder, "status")
-    assert result.returncode == 2
-    assert (
-        "error: Cannot use the lock results/.lock: Read-only file system. Its folder"
-        in result.stderr
-    )
+    assert "error: Cannot use the lock results/.lock: Read-only file system. Its folder" in messages
     assert status.count("not done") == 4
     assert sorted(folder.rglob("*")) == paths
 
@@ -76,9 +72,8 @@ def test_error_names_a_folder_that_cannot_be_removed(folder: Path) -> None:
     partial = folder / "results" / ".1.partial"
     partial.mkdir(parents=True)
     with mock.patch.object(shutil, "rmtree", side_effect=_os_error(errno.EACCES)):
-        result = run(folder, "run")
-    assert result.returncode == 2
-    assert "error: Cannot remove results/.1.partial: Permission denied." in result.stderr
+        messages = run(folder, "run", status=2).stderr
+    assert "error: Cannot remove results/.1.partial: Permission denied." in messages
     succeed(folder, "run", "--quiet")
     assert not partial.exists()
 
@@ -101,9 +96,8 @@ def test_error_names_files_that_exceed_the_size_limit(folder: Path) -> None:
     errors = []
     for size in (100, 3_000, 6_000, 12_000, 50_000):
         with _size_limit(size):
-            result = run(folder, "run", "--quiet")
-        assert result.returncode == 2, size
-        errors.append(result.stderr.split("error: ")[-1].strip())
+            messages = run(folder, "run", "--quiet", status=2).stderr
+        errors.append(messages.split("error: ")[-1].strip())
         assert not list(folder.rglob("*.partial"))
     assert errors[0] == "Cannot write index.html: File too large."
     assert errors[-1].startswith("results/contstim.sqlite cannot be written (disk I/O error): the ")

@@ -226,5 +226,5 @@ def test_control_characters_are_not_printed(tmp_path: Path) -> None:
 
 def test_pipe_is_refused_as_input(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    done = run(tmp_path, "train", "ngram", "--text", "pipe", "--out", "x.arpa")
-    assert (done.returncode, "pipe is a device or a pipe" in done.stderr) == (2, True)
+    messages = run(tmp_path, "train ngram --text pipe --out x.arpa", status=2).stderr
+    assert "pipe is a device or a pipe" in messages

@@ -14,6 +14,7 @@ from contstim.steps import STEPS, step_named, step_names
 from contstim.steps.step import Step
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.states import stage_states
+from contstim.study.study import StudyStage
 from contstim.study.study_file import new_study, read_study
 from tests.study import small
 
@@ -123,16 +124,18 @@ def test_input_without_writer_must_be_named_once(tmp_path: Path) -> None:
     """A file that one section names serves the others too. A written file has priority."""
     models = '[models]\na = { train = "ngram" }\nb = { train = "ngram", order = 1 }\n'
     text = f'[texts]\ntraining = "corpus.txt"\n{models}[triplets]\n[select.natural]\n'
+
+    def read_stages(text: str) -> dict[str, StudyStage]:
+        return {stage.name: stage for stage in read_study(_write(tmp_path, text)).stages}
+
     with pytest.raises(InputError, match="no section writes sentences") as error:
         read_study(_write(tmp_path, text))
     assert "line 6, [triplets]" in str(error.value)
     assert "line 7, [select.natural]" in str(error.value)
     with_path = text.replace("[triplets]", '[triplets]\nsentences = "more.txt"')
-    stages = {stage.name: stage for stage in read_study(_write(tmp_path, with_path)).stages}
-    assert Path("more.txt") in stages["score sentences"].reads
+    assert Path("more.txt") in read_stages(with_path)["score sentences"].reads
     text = text.replace("[models]", 'natural = "more.txt"\n[models]')
-    stages = {stage.name: stage for stage in read_study(_write(tmp_path, text)).stages}
-    assert Path("results/natural.txt") in stages["triplets"].reads
+    assert Path("results/natural.txt") in read_stages(text)["triplets"].reads
 
 
 def test_input_with_two_writers_must_be_named(tmp_path: Path) -> None:
@@ -165,20 +168,14 @@ def test_declared_step_is_a_section(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(STEPS, "count trials", f"{__name__}:CountTrials")
     text = small.STUDY + "[show.numbers]\n[count.trials]\n"
     stages = read_study(_write(tmp_path, text)).stages
-    names = [stage.name for stage in stages]
-    count_step, show_step = (stages[names.index(n)].step for n in ("count trials", "show numbers"))
-    assert names.index("design") < names.index("count trials") < names.index("show numbers")
-    assert isinstance(count_step, CountTrials)
-    assert isinstance(show_step, ShowNumbers)
-    assert (count_step.trials, count_step.out) == (
-        Path("results/trials.csv"),
-        Path("results/count-trials.csv"),
-    )
-    assert (show_step.numbers, show_step.out, show_step.seed) == (
-        count_step.out,
-        Path("results/shown/numbers.csv"),
-        3,
-    )
+    steps = {stage.name: stage.step for stage in stages}
+    assert [name for name in steps if name in ("design", "count trials", "show numbers")] == [
+        *("design", "count trials", "show numbers")
+    ]
+    trials, numbers = Path("results/trials.csv"), Path("results/count-trials.csv")
+    assert vars(steps["count trials"]) == {"trials": trials, "out": numbers}
+    shown = {"numbers": numbers, "out": Path("results/shown/numbers.csv"), "seed": 3}
+    assert vars(steps["show numbers"]) == shown
     with pytest.raises(InputError, match="no section writes numbers of trials"):
         read_study(_write(tmp_path, small.STUDY + "[show.numbers]\n"))
 
@@ -200,10 +197,8 @@ def test_new_study_trains_judge_and_models_on_three_texts(
     assert {*texts[0].writes} & inputs[0]
     assert {*texts[2].writes} & inputs[1]
     # Natural sentences are new to both models
-    assert {*texts[0].writes, *texts[2].writes} & {*stages["sentences"].reads} == {
-        Path("results/training.txt"),
-        Path("results/models/second.arpa.txt"),
-    }
+    excluded = {Path("results/training.txt"), Path("results/models/second.arpa.txt")}
+    assert {*texts[0].writes, *texts[2].writes} & {*stages["sentences"].reads} == excluded
     assert ["the training of results/judge.arpa, an n-gram model of order 5", "judge.txt"] in [
         [row["use"], row["name"]] for row in StudyFacts(study).texts
     ]
@@ -220,30 +215,18 @@ def test_error_gives_line_of_an_unknown_key(tmp_path: Path) -> None:
 
 BAD = {
     "an unknown command": ("[evaluate.glue]", "there is no such key"),
-    "a number in quotes": ('[compare]\ntop = "3"', "'3' is not a whole number"),
-    "a number out of range": ("[compare]\ntop = 0", "must be 1 or more, not 0"),
-    "a missing file": ('[evaluate.blimp]\ndata = "no"', "there is no file 'no'"),
     "a result that no stage writes": (
         '[score]\nsentences = "results/no.txt"',
         "there is no file 'results/no.txt', and no stage writes it",
     ),
-    "a folder": ('[mixed]\nresponses = "pairs"', "'pairs' is a folder; name a file"),
     "a path outside results": ('[mixed]\nout = "mixed"', "name a path in results/"),
     "a path out of results": ('[mixed]\nout = "results/../.."', "name a path in results/"),
-    "a path of another stage": (
-        '[mixed]\nout = "results/analysis/mixed"',
-        "the stage 'mixed' would write results/analysis/mixed, which belongs to the stage 'anal",
-    ),
     "a table of another ending": ('[score]\nout = "results/s.xlsx"', "is not a table"),
-    "a missing input": ("[reproduce.adc]", "data is missing"),
     "a key in place of a section": ("[evaluate]\nblimp = 3", "write \\[evaluate.blimp\\]"),
     "a missing required option": ("[evaluate.blimp]", "data is missing"),
     "a comparison without sentences": ("[compare]", "sentences must be set"),
     "an option that needs per_word": ('[score]\nby = "token"', "need per_word"),
-    "an unknown model": (
-        '[compare]\nsentences = "more.txt"\nmodels = ["x"]',
-        "'x' does not name a model",
-    ),
+    "an unknown model": ('[compare]\nsentences = "more.txt"\nmodels = ["x"]', "name a model"),
     "tags of another kind": ('[near_pairs]\ntags = "more.txt"', "more.txt"),
 }
 
@@ -277,9 +260,7 @@ def test_changed_option_repeats_a_single_step(study: Path) -> None:
 
 
 def test_step_runs_before_the_step_that_reads_its_output(tmp_path: Path) -> None:
-    folder = _write(tmp_path, "")
-    (folder / "study.toml").write_text(
-        """\
+    text = """\
 [models]
 unigram = { train = "ngram", order = 1 }
 [texts]
@@ -292,9 +273,8 @@ only = ["anaphor_agreement"]
 [generate.sentences]
 number = 50
 out = "results/text.txt"
-""",
-        encoding="utf-8",
-    )
+"""
+    folder = _write(tmp_path, text)
     names = ("generate sentences", "model unigram", "generate minimal-pairs", "evaluate blimp")
     assert small.run(folder).done == names
     assert small.run(folder).unchanged == names
@@ -312,17 +292,12 @@ def test_step_of_contributing_works_as_a_stage(
     step = next(s.step for s in read_study(tmp_path).stages if s.name == "duplicates")
     Path("results").mkdir()
     assert step.run() == {"The dog saw the cat.": 400}
-    assert (
-        Path("results/duplicates.csv").read_text()
-        == '"sentence","count"\n"The dog saw the cat.",400\n'
-    )
+    table = Path("results/duplicates.csv").read_text()
+    assert table == '"sentence","count"\n"The dog saw the cat.",400\n'
     # Without the field `prose`, the step would read lines of running prose as sentences
     (tmp_path / "lines.py").write_text(source.replace("    prose: Prose = False\n", ""))
     monkeypatch.setitem(STEPS, "duplicates", "lines:FindDuplicates")
-    text = (
-        Path("study.toml").read_text(encoding="utf-8").replace("[texts]", "[texts]\nprose = true")
-    )
-    Path("study.toml").write_text(text, encoding="utf-8")
+    small.change(tmp_path, ("[texts]", "[texts]\nprose = true"))
     with pytest.raises(InputError, match=r"corpus\.txt is running prose"):
         read_study(tmp_path)
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from time import process_time
 
 import pytest
 
 from contstim.errors import InputError
+from contstim.items.reviews import undecided_items, write_review
+from contstim.items.stimuli import Pair
 from contstim.steps.analysis import AnalyzeResponses
 from contstim.steps.platforms import ExportTrials
 from contstim.steps.selection import SelectPairs
 from contstim.steps.training import TrainNetwork
 from contstim.study.study_file import read_study
+from contstim.words.sentence import Sentence
 
 GOOD = """\
 title = "Two n-gram models"
@@ -63,6 +67,8 @@ units = "participants"
 NGRAM = '{ train = "ngram", order = 2 }'
 TITLE = 'title = "Which is better?"'
 SELECTED = "quantiles = 3"
+CATCH = "catch_per_group = 1"
+ASKED = "[[questions]]\nname = 'a'\nwhen = 'after'\nkind = 'number'\n"
 UNITS = '"participants"'
 # Replaced text, its replacement, and part of the message
 BAD = [
@@ -72,12 +78,10 @@ BAD = [
     ("simulations = 10", "groups = 10", "there is no such key"),
     ("seed = 3", "sead = 3", "did you mean seed?"),
     ("per_pair = 9", 'per_pair = "9"', "is not a whole number"),
-    ("per_pair = 9", "per_pair = 9.5", "is not a whole number"),
     ('words = "8"', "words = 8", "is not a text in quotes"),
     ("same_length = true", 'same_length = "yes"', "is not true or false"),
     ('"worst-rank"', '"worst"', "is not one of"),
     ('title = "Two n-gram models"', "title = 2", "is not a text"),
-    ("seed = 3", 'seed = "3"', "is not a whole number"),
     ("seed = 3", "seed = -3", "0 or more"),
     ("[power]\nsimulations = 10", "[sentences.x]", "no such key"),
     ('"more.txt"', '"mor.txt"', "there is no file 'mor.txt'"),
@@ -104,9 +108,7 @@ BAD = [
     (NGRAM, "{ model = 2 }", "must be a text"),
     ('train = "lstm"', 'train = "gru"', "must be one of ngram"),
     ("hidden = 16", "hiden = 16", "did you mean hidden?"),
-    ("hidden = 16", "hidden = 0", "1 or more"),
     ("order = 2", 'order = "2"', "is not a whole number"),
-    ("order = 2", "order = 9", "6 at most"),
     ("epochs = 1", 'rule = "chain"', "no rule 'chain'"),
     ('transform = "mean"', 'transform = "sum"', "transform"),
     ("epochs = 1", 'rule = "/../../../../KEEP.txt"', "no rule '/../"),
@@ -126,110 +128,43 @@ BAD = [
     ("seed =", "judge = 1\nseed =", "list of models"),
     ("seed =", 'judge = { model = "hf:x", rule = "y" }\nseed =', "list of models"),
     ("seed =", 'judge = { model = "kenlm:x", context = "It" }\nseed =', "context"),
-    (
-        "enough = 0.25",
-        'recipe = "best"',
-        "study.toml has 1 problem:\n  line 22, [triplets]: There is no recipe",
-    ),
+    ("enough = 0.25", 'recipe = "best"', "problem:\n  line 22, [triplets]: There is no recipe"),
     (UNITS, '"participants"\nresponses = "more.txt"', "[analyze] responses: "),
     ("min_count = 2", 'zipf = "3"', "such as 3.5-7"),
     ("per_pair = 9", "per_pair = 3", "cannot be selected from 3"),
     (SELECTED, "quantiles = 4", "per_pair = 12"),
     ("groups = 3", "groups = 4", "cannot be divided evenly"),
     ("groups = 3", "groups = 2\ntwins = true", "must be at least 3 with twins"),
-    ("groups = 3", "groups = 0", "1 or more"),
-    (
-        "catch_per_group = 1",
-        'catch_per_group = 1\nscale = "stars"',
-        "'stars' is not one of 'confidence', 'choice' or 'slider'",
-    ),
-    (
-        "catch_per_group = 1\n[power]\n",
-        'catch_per_group = 1\nscale = "slider"\n[export.pcibex]\n[power]\n',
-        "shows buttons",
-    ),
-    (
-        "[export.jspsych]\n",
-        '[export.jspsych]\nlanguage = "pt-BR"\n',
-        "must be one of en, de",
-    ),
+    (CATCH, f'{CATCH}\nscale = "stars"', "not one of 'confidence', 'choice' or 'slider'"),
+    (f"{CATCH}\n", f'{CATCH}\nscale = "slider"\n[export.pcibex]\n', "shows buttons"),
+    (TITLE, f'{TITLE}\nlanguage = "pt-BR"', "must be one of en, de"),
     ("random_per_group = 2", "random_per_group = 2000", "to use each only once"),
-    ("per_pair = 9", "per_pair = 0", "1 or more"),
     ("[design]", "[near_pairs]", "no section writes trials"),
     ('"lstm"\n[an', '"gru"\n[an', "must be a model of the study"),
-    (
-        "[simulate]",
-        '[import.jspsych]\nfiles = ["more.txt"]\n[simulate]',
-        "responses must name one of",
-    ),
     ("[export.jspsych]", "[export.jpsych]", "mean jspsych?"),
-    ("[export.jspsych]", "[reproduce.adc]", "data is missing"),
-    (
-        '[export.jspsych]\ntitle = "Which is better?"',
-        '[export.jatos]\nsave = "file"',
-        "[export.jatos] save: there is no such key",
-    ),
-    (
-        SELECTED,
-        'counts = "other.csv"',
-        "counts: other.csv has a number for lstm, bigram.",
-    ),
-    (
-        SELECTED,
-        'quantiles = 0\ncounts = "many.csv"',
-        "[select.triplets] counts: 12 triplets of bigram and lstm cannot be selected from 9",
-    ),
-    (
-        SELECTED,
-        'quantiles = 0\ncounts = "four.csv"',
-        "4 triplets of bigram and lstm cannot be divided evenly among 3 groups",
-    ),
+    (f"[export.jspsych]\n{TITLE}", '[export.jatos]\nsave = "file"', "save: there is no such key"),
+    (SELECTED, 'counts = "other.csv"', "other.csv has a number for lstm, bigram."),
+    (SELECTED, 'quantiles = 0\ncounts = "many.csv"', "12 triplets of bigram and lstm cannot be s"),
+    (SELECTED, 'quantiles = 0\ncounts = "four.csv"', "4 triplets of bigram and lstm cannot be d"),
     (SELECTED, 'counts = "review.csv"', "[select.triplets] counts: "),
     (UNITS, '"auto"\ncontrasts = "other.csv"', "lacks the columns first, second"),
     (UNITS, '"auto"\npair = ["lstm", "x"]', "must be a model of the study"),
     (UNITS, '"auto"\nmin_catch = 9', "min_catch: "),
-    (
-        TITLE,
-        "deadline = 4.0",
-        "max_missing: must be above 0, because [export.jspsych] has a deadline (4 s)",
-    ),
+    (TITLE, "deadline = 4.0", "max_missing: must be above 0"),
     (TITLE, "deadline = 0.2", "at least 1 second"),
-    (
-        TITLE,
-        'questions = "other.csv"',
-        "[export.jspsych] questions: other.csv lacks the columns name, when, kind",
-    ),
+    (TITLE, 'questions = "other.csv"', "questions: other.csv lacks the columns name, when, kind"),
     (
         "[power]",
-        "[[questions]]\nname = 'a'\nwhen = 'after'\nkind = 'text'\nquestion = 'A?'\n\n"
-        "[[questions]]\nname = 'b'\nwhen = 'after'\nkind = 'number'\nquestion = 'B?'\n"
-        "options = '18'\n[power]",
+        f"{ASKED}question = 'A?'\n\n{ASKED}question = 'B?'\noptions = '18'\n[power]",
         "line 47, [questions] 2.options: '18': options of a number must be",
     ),
-    (
-        "[power]",
-        "[[questions]]\nname = 'a'\nwhen = 'after'\nkind = 'text'\nquestions = 'A?'\n[power]",
-        "[questions] 1.questions: there is no such key; did you mean question?",
-    ),
+    ("[power]", f"{ASKED}questions = 'A?'\n[power]", "1.questions: there is no such key; did you"),
     ("[power]", "[questions]\n[power]", "write [[questions]] and"),
-    (
-        TITLE,
-        'practice = "other.csv"',
-        "[export.jspsych] practice: other.csv lacks the columns sentence_1",
-    ),
-    (
-        "catch_per_group = 1",
-        'attention = "other.csv"',
-        "[design] attention: other.csv lacks the columns sentence_1",
-    ),
+    (TITLE, 'practice = "other.csv"', "practice: other.csv lacks the columns sentence_1"),
+    (CATCH, 'attention = "other.csv"', "attention: other.csv lacks the columns sentence_1"),
     ("simulations = 10", 'pilot = "empty"', "[power]: "),
-    ("simulations = 10", "simulations = 0", "must be 1 or more, not 0"),
     ('words = "8"', 'words = "9-7"', "a number or a range"),
-    (
-        UNITS,
-        '"participants"\nresponses = "results/answers.csv"',
-        "there is no file 'results/answers.csv'",
-    ),
+    (UNITS, '"auto"\nresponses = "results/answers.csv"', "no file 'results/answers.csv'"),
     ('title = "Which', 'tittle = "Which', "did you mean title?"),
     ("[simulate]\nmodel", "[import.nowhere]\nmodel", "no such key"),
     ('natural = "more.txt"\n', "", "[texts] names no natural text"),
@@ -240,16 +175,12 @@ BAD = [
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "more.txt").write_text("They read books.\n" * 200, encoding="utf-8")
-    header = (
-        "reviewer,item_id,kind,source_id,condition,group,model_1,model_2,"
-        "sentence_1,sentence_2,sentence_3,decision,reason\n"
-    )
-    row = "Ann,p1,pair,,,0,bigram,lstm,They sleep.,We read.,,keep,\n"
-    (tmp_path / "review.csv").write_text(header + row, encoding="utf-8")
-    counts = "model_1,model_2,per_pair\n"
-    (tmp_path / "other.csv").write_text(f"{counts}lstm,bigram,3\n", encoding="utf-8")
-    (tmp_path / "many.csv").write_text(f"{counts}bigram,lstm,12\n", encoding="utf-8")
-    (tmp_path / "four.csv").write_text(f"{counts}bigram,lstm,4\n", encoding="utf-8")
+    sentences = (Sentence.parse("They sleep."), Sentence.parse("We read."))
+    pair = Pair("p1", "bigram", "lstm", *sentences, 0, 1, 0.1, 0.9, 0.9, 0.1)
+    write_review(tmp_path / "review.csv", undecided_items([pair], "Ann"))
+    rows = {"other": "lstm,bigram,3", "many": "bigram,lstm,12", "four": "bigram,lstm,4"}
+    for name, row in rows.items():
+        (tmp_path / f"{name}.csv").write_text(f"model_1,model_2,per_pair\n{row}\n")
     (tmp_path / "empty").mkdir()
     (tmp_path / "study.toml").write_text(GOOD, encoding="utf-8")
     return tmp_path
@@ -262,11 +193,9 @@ def test_valid_file_is_read(folder: Path) -> None:
         "lstm=lstm:results/models/lstm",
         "mean=lstm:results/models/lstm+mean",
     ]
-    assert (study.title, study.seed, study.step(SelectPairs).settings.per_pair) == (  # type: ignore[union-attr]
-        "Two n-gram models",
-        3,
-        6,
-    )
+    select = study.step(SelectPairs)
+    assert select is not None
+    assert (study.title, study.seed, select.settings.per_pair) == ("Two n-gram models", 3, 6)
     assert isinstance(study.models[1].training, TrainNetwork)
     assert study.models[1].training.training.seed == 3  # the seed of the study
 
@@ -277,13 +206,10 @@ def test_attention_trials_count_as_catch_trials(folder: Path) -> None:
     for min_catch, is_valid in ((2, True), (3, False)):
         rule = text.replace('"participants"', f'"participants"\nmin_catch = {min_catch}')
         (folder / "study.toml").write_text(rule, encoding="utf-8")
-        if is_valid:
+        with nullcontext() if is_valid else pytest.raises(InputError, match="min_catch: "):
             analysis = read_study(folder).step(AnalyzeResponses)
             assert analysis is not None
             assert analysis.exclusions.min_catch == min_catch
-        else:
-            with pytest.raises(InputError, match="min_catch: "):
-                read_study(folder)
 
 
 def test_jatos_export_saves_to_jatos_by_default(folder: Path) -> None:
@@ -343,15 +269,10 @@ def test_time_is_linear_in_the_number_of_unknown_keys(folder: Path) -> None:
     assert lines[-1].startswith("  line 8019, [select.natural] unknown_7999: there is no such key")
 
 
-@pytest.mark.parametrize("path", ["/dev/zero", "nowhere"])
-def test_path_without_a_file_is_refused(path: str) -> None:
-    with pytest.raises(InputError, match=f"There is no study file {path}"):
-        read_study(path)
-
-
-def test_error_for_a_missing_file_names_the_new_command(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="contstim new NAME"):
-        read_study(tmp_path)
+def test_path_without_a_file_is_refused(tmp_path: Path) -> None:
+    for path in ("/dev/zero", "nowhere", tmp_path):
+        with pytest.raises(InputError, match=rf"There is no study file {path}.*contstim new NAME"):
+            read_study(path)
 
 
 @pytest.mark.parametrize("number", ["groups = 3", "per_pair = 9"])

@@ -71,10 +71,8 @@ def test_distinct_sentences_are_kept_in_order_with_reasons() -> None:
     texts = ("A dog", "A cat saw", "A cat", "A dog!", "The zebra")
     reasons: Counter[str] = Counter()
     rules = (filters.word_count(2), filters.in_vocabulary(VOCABULARY))
-    accepted = [
-        s.bare for s in filters.filter_sentences(map(Sentence.parse, texts), rules, reasons)
-    ]
-    assert accepted == ["A dog", "A cat"]
+    sentences = filters.filter_sentences(map(Sentence.parse, texts), rules, reasons)
+    assert [sentence.bare for sentence in sentences] == ["A dog", "A cat"]
     assert reasons == {
         "it does not have exactly 2 words": 1,
         "it occurred before": 1,
@@ -92,12 +90,8 @@ def test_numbers_out_of_range_are_refused() -> None:
 
 
 def make_rules(*, unlike: bool) -> list[filters.SentenceRule]:
-    return [
-        filters.word_count(2),
-        filters.distinct_words(),
-        filters.without(("cat",)),
-        *([filters.unlike_earlier()] if unlike else []),
-    ]
+    rules = [filters.word_count(2), filters.distinct_words(), filters.without(("cat",))]
+    return [*rules, filters.unlike_earlier()] if unlike else rules
 
 
 @given(

@@ -29,10 +29,7 @@ def test_zipf_scale() -> None:
 
 
 def test_anchors_of_the_zipf_scale() -> None:
-    """External witness: the published anchors: 3 is once per million words, 6 once per thousand.
-
-    Smoothing is negligible here.
-    """
+    """External witness: the published anchors, once per million and once per thousand words."""
     frequencies = WordFrequencies({"rare": 10**3, "common": 10**6, "rest": 10**9 - 10**6 - 10**3})
     assert frequencies.zipf("rare") == pytest.approx(3, abs=1e-3)
     assert frequencies.zipf("common") == pytest.approx(6, abs=1e-3)
@@ -52,23 +49,24 @@ def test_text_list_and_model_give_the_same_frequencies(tmp_path: Path) -> None:
     assert zipf_values[0] == zipf_values[1] == zipf_values[2] == zipf_values[3]
 
 
-def test_frequencies_are_read_from_the_folder_of_a_recurrent_model(tmp_path: Path) -> None:
-    (tmp_path / "vocabulary.csv").write_text("word,initial,inner\ncat,1,2\ndog,0,4\n")
-    assert read_frequencies(tmp_path).counts == {"cat": 3, "dog": 4}
-
-
-def test_frequencies_are_counted_in_a_text_or_read_from_a_list(tmp_path: Path) -> None:
-    text = tmp_path / "text.txt"
-    text.write_text("The cat saw the dog.\nthe end\n")
-    frequencies = read_frequencies(text)
+def test_frequencies_of_a_text_a_list_or_the_folder_of_a_recurrent_model(tmp_path: Path) -> None:
+    contents = {
+        "text.txt": TEXT,
+        "list.csv": "word,count\ncat,3\nX-ray,0\n",
+        "vocabulary.csv": "word,initial,inner\ncat,1,2\ndog,0,4\n",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+    frequencies = read_frequencies(tmp_path / "text.txt")
     assert frequencies.counts == {"The": 1, "cat": 1, "saw": 1, "the": 2, "dog": 1, "end": 1}
-    table = tmp_path / "list.csv"
-    table.write_text("word,count\ncat,3\nX-ray,0\n")
-    assert read_frequencies(table).counts == {"cat": 3, "X-ray": 0}
+    assert read_frequencies(tmp_path / "list.csv").counts == {"cat": 3, "X-ray": 0}
+    assert read_frequencies(tmp_path).counts == {"cat": 3, "dog": 4}
     assert frequencies.sample(3, seed=1) == frequencies.sample(3, seed=1)
     assert set(frequencies.sample(99, seed=0)) == {"cat", "saw", "the", "dog", "end"}
     with pytest.raises(InputError, match="no lower-case word"):
         WordFrequencies({"X-ray": 3}).sample(1, seed=0)
+    with pytest.raises(InputError, match="no words to count"):
+        WordFrequencies.of([])
 
 
 @pytest.mark.parametrize(
@@ -85,8 +83,3 @@ def test_invalid_frequency_lists_are_refused(tmp_path: Path, text: str, message:
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         read_frequencies(path)
-
-
-def test_frequencies_need_words() -> None:
-    with pytest.raises(InputError, match="no words to count"):
-        WordFrequencies.of([])

@@ -64,9 +64,8 @@ def test_tags_are_the_most_probable_sequence(
 
     def log_prob(sequence: tuple[str, ...]) -> float:
         total = 0.0
-        for word, previous, tag in zip(
-            [*text, ""], (START, *sequence), (*sequence, END), strict=True
-        ):
+        previous_tags, tags = (START, *sequence), (*sequence, END)
+        for word, previous, tag in zip([*text, ""], previous_tags, tags, strict=True):
             total += log_share(previous, tag)
             if tag != END and tag:
                 share = words[word][tag] / sum(words[word].values())
@@ -75,16 +74,12 @@ def test_tags_are_the_most_probable_sequence(
 
     sentence = Sentence(tuple(text))
     tags = table.tags(sentence)
-    probs = {
-        sequence: exp(log_prob(sequence)) for sequence in product(*(words[word] for word in text))
-    }
+    sequences = product(*(words[word] for word in text))
+    probs = {sequence: exp(log_prob(sequence)) for sequence in sequences}
     assert isclose(log_prob(tags), log(max(probs.values())), abs_tol=1e-9)
-    prob_without_tag = sum(p for sequence, p in probs.items() if "X" not in sequence) / sum(
-        probs.values()
-    )
-    assert isclose(
-        table.prob_without(sentence, "X".__eq__), prob_without_tag, rel_tol=1e-9, abs_tol=1e-12
-    )
+    without_tag = sum(p for sequence, p in probs.items() if "X" not in sequence)
+    expected = without_tag / sum(probs.values())
+    assert table.prob_without(sentence, "X".__eq__) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -114,11 +109,8 @@ def test_treebank_in_the_format_of_universal_dependencies(tmp_path: Path) -> Non
     assert table.shares("Maria") == {"PROPN": 1.0}
     assert TagPair("NOUN Case=Nom|Gender=Masc", "VERB", 1) in table.pairs
     assert TagPair("VERB", END, 1) in table.pairs
-    assert [table.lemma(word) for word in ("schläft", "Maria", "Katze")] == [
-        "schlafen",
-        "maria",
-        "katze",
-    ]
+    words = "schläft Maria Katze".split()
+    assert [*map(table.lemma, words)] == ["schlafen", "maria", "katze"]
 
 
 def test_forms_of_a_word_have_one_lemma() -> None:
@@ -158,12 +150,6 @@ def test_damaged_tables_are_refused(tmp_path: Path, name: str, text: str, messag
 
 def test_parts_of_speech_are_named_if_the_tag_is_known() -> None:
     """Witness: by hand."""
-    table = english_tags()
-    for tag, name in (
-        ("NN1", "noun"),
-        ("VVD", "verb"),
-        ("PNP+VBZ", "pronoun + “be”"),
-        ("", "not listed"),
-    ):
-        assert table.part_of_speech(tag) == name
+    names = {"NN1": "noun", "VVD": "verb", "PNP+VBZ": "pronoun + “be”", "": "not listed"}
+    assert {tag: english_tags().part_of_speech(tag) for tag in names} == names
     assert TagTable("small", ()).part_of_speech("NOUN Case=Nom|Number=Sing") == "NOUN"

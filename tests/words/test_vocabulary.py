@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import VocabularyError
@@ -21,6 +21,7 @@ WORDS = st.lists(WORD, max_size=9).map(tuple)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(initial=("Well",), inner=("[laugh]", "yes"), repeatable=())  # brackets of no heading
 @given(initial=WORDS, inner=WORDS.filter(bool), repeatable=WORDS)
 def test_saved_vocabulary_is_loaded_unchanged(
     tmp_path: Path, initial: tuple[str, ...], inner: tuple[str, ...], repeatable: tuple[str, ...]
@@ -73,7 +74,9 @@ def test_unusable_files_are_refused(tmp_path: Path, content: str, message: str) 
         Vocabulary.load(tmp_path / "vocab.txt")
 
 
-def test_empty_vocabularies_are_refused() -> None:
+def test_empty_vocabularies_and_headings_are_refused() -> None:
+    with pytest.raises(VocabularyError, match="must not be a heading"):
+        Vocabulary(("[inner]",), ("yes",))
     sentences = [Sentence.parse("a b")]
     with pytest.raises(VocabularyError, match="at least 1"):
         Vocabulary.from_sentences(sentences, min_count=0)
@@ -84,14 +87,6 @@ def test_empty_vocabularies_are_refused() -> None:
     assert (restricted.inner, dropped) == (("dog",), ("zyx",))
     with pytest.raises(VocabularyError, match="None of the 4 words"):
         vocabulary.restrict(lambda ws: np.zeros(len(ws), bool))
-
-
-def test_bracketed_words_are_words_but_headings_are_not(tmp_path: Path) -> None:
-    vocabulary = Vocabulary(("Well",), ("[laugh]", "yes"))
-    vocabulary.save(tmp_path / "vocab.txt")
-    assert Vocabulary.load(tmp_path / "vocab.txt") == vocabulary
-    with pytest.raises(VocabularyError, match="must not be a heading"):
-        Vocabulary(("[inner]",), ("yes",))
 
 
 def test_repeatable_words_are_read_from_a_list_or_a_vocabulary(tmp_path: Path) -> None:

@@ -73,13 +73,11 @@ def test_case_and_use_separate_names_from_common_words() -> None:
     assert result.names == ("Rome", "Marcus")  # no sentence has them in lower case
     assert result.with_address == 1
     reasons = {(item.word, item.place): item.reason for item in result.dropped}
+    names = (("Rome", "inner"), ("Rome", "initial"), ("Marcus", "initial"))
+    misplaced = ((word, "inner") for word in ("Senate", "The", "March"))
     assert reasons == {
-        ("Rome", "inner"): Reason.NAME,
-        ("Rome", "initial"): Reason.NAME,
-        ("Marcus", "initial"): Reason.NAME,
-        ("Senate", "inner"): Reason.MISPLACED_CAPITAL,
-        ("The", "inner"): Reason.MISPLACED_CAPITAL,
-        ("March", "inner"): Reason.MISPLACED_CAPITAL,
+        **dict.fromkeys(names, Reason.NAME),
+        **dict.fromkeys(misplaced, Reason.MISPLACED_CAPITAL),
     }
     vocabulary = sort_words(text, english_rules(names=True)).vocabulary
     assert {"Rome", "Those", "Marcus"} <= set(vocabulary.initial)
@@ -117,12 +115,10 @@ def test_lists_and_frequencies_exclude_words() -> None:
     assert set(frequent_result.vocabulary.words) == {"The", "the"}
 
 
-@given(
-    st.lists(
-        st.lists(st.text("abIUé-'’4яA.", min_size=1, max_size=4), min_size=1, max_size=4),
-        max_size=6,
-    )
-)
+WORDS = st.text("abIUé-'’4яA.", min_size=1, max_size=4)
+
+
+@given(st.lists(st.lists(WORDS, min_size=1, max_size=4), max_size=6))
 def test_every_word_is_accepted_or_dropped(lines: list[list[str]]) -> None:
     """Property of any text; accepted words are well spelled."""
     text = [Sentence(tuple(line)) for line in lines]
