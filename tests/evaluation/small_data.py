@@ -34,13 +34,10 @@ def simulated(n: int, models: int, seed: int = 0) -> tuple[Judgements, JudgedSco
     rng = np.random.default_rng(seed)
     judgements = rng.normal(size=2 * n)
     sentences = {f"s{i}": Sentence((f"w{i}", "is")) for i in range(2 * n)}
-    pairs = tuple(
-        JudgedPair(f"s{2 * i}", f"s{2 * i + 1}", phenomenon=f"p{i % 3}") for i in range(n)
-    )
-    noise = rng.normal(size=(2 * n, models))
-    scores = JudgedScores(
-        tuple(f"m{i}" for i in range(models)), 7 * judgements[:, None] - 30 + 9 * noise
-    )
+    names = zip(*[iter(sentences)] * 2, strict=True)
+    pairs = tuple(JudgedPair(*pair, phenomenon=f"p{i % 3}") for i, pair in enumerate(names))
+    values = 7 * judgements[:, None] - 30 + 9 * rng.normal(size=(2 * n, models))
+    scores = JudgedScores(tuple(f"m{i}" for i in range(models)), values)
     return Judgements(sentences, judgements, pairs), scores
 
 
@@ -90,10 +87,8 @@ _PREFIXES: tuple[Row, ...] = (
     {},
 )
 ROWS = tuple(
-    make_row(paradigm, number, good, bad, **fields)
-    for number, ((paradigm, good, bad), fields) in enumerate(
-        zip(_SENTENCES, _PREFIXES, strict=True)
-    )
+    make_row(paradigm, number, good, bad, **_PREFIXES[number])
+    for number, (paradigm, good, bad) in enumerate(_SENTENCES)
 )
 
 
@@ -104,9 +99,7 @@ def write_rows(path: Path, rows: Iterable[Row]) -> Path:
 
 def write_folder(folder: Path, rows: Iterable[Row] = ROWS) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    all_rows = list(rows)
-    for paradigm in dict.fromkeys(row["UID"] for row in all_rows):
-        write_rows(
-            folder / f"{paradigm}.jsonl", [row for row in all_rows if row["UID"] == paradigm]
-        )
+    items = list(rows)
+    for paradigm in dict.fromkeys(row["UID"] for row in items):
+        write_rows(folder / f"{paradigm}.jsonl", [row for row in items if row["UID"] == paradigm])
     return folder

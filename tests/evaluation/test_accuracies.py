@@ -52,24 +52,19 @@ def test_accuracy_is_a_mean_of_means(ties: str) -> None:
     scores = random_scores()
     result = accuracies(scores, "half" if ties == "half" else "wrong")
     assert result.paradigms == ("x_1", "x_2", "y_1")
-    for column in range(2):
+    for column, log_probs in enumerate(np.moveaxis(scores.log_probs, 2, 0)):
         shares = []
         for paradigm in result.paradigms:
             points = [
                 1.0 if good > bad else 0.5 * (good == bad) * (ties == "half")
-                for pair, (good, bad) in zip(
-                    scores.pairs, scores.log_probs[:, :, column], strict=True
-                )
+                for pair, (good, bad) in zip(scores.pairs, log_probs, strict=True)
                 if pair.paradigm == paradigm
             ]
             shares.append(sum(points) / len(points))
         assert result.values[:, column] == pytest.approx(shares)
         assert result.mean()[column] == pytest.approx(sum(shares) / 3)
-        assert result.groups == {
-            "overall": ("x_1", "x_2", "y_1"),
-            "x": ("x_1", "x_2"),
-            "y": ("y_1",),
-        }
+        groups = {"overall": result.paradigms, "x": ("x_1", "x_2"), "y": ("y_1",)}
+        assert result.groups == groups
         assert result.mean(result.groups["x"])[column] == pytest.approx(sum(shares[:2]) / 2)
         assert result.mean(result.groups["y"])[column] == pytest.approx(shares[2])
 
@@ -103,13 +98,8 @@ def test_intervals_of_means_have_the_nominal_coverage() -> None:
     rng = np.random.default_rng(0)
     truth = np.array([0.95, 0.6, 0.8])
     shares = rng.binomial(12, truth[:, None], (3, 4_000)) / 12
-    result = Accuracies(
-        ("x_1", "x_2", "y_1"),
-        ("x", "x", "y"),
-        np.full(3, 12),
-        tuple(map(str, range(4_000))),
-        shares,
-    )
+    names, models = ("x_1", "x_2", "y_1"), tuple(map(str, range(4_000)))
+    result = Accuracies(names, ("x", "x", "y"), np.full(3, 12), models, shares)
     low, high = result.interval()
     coverage = float(((low <= truth.mean()) & (truth.mean() <= high)).mean())
     assert coverage == pytest.approx(0.95, abs=0.02)
@@ -118,9 +108,8 @@ def test_intervals_of_means_have_the_nominal_coverage() -> None:
 
 def test_published_accuracies_have_no_interval() -> None:
     """By hand from Wilson's: .3 - √(.1433² + .2318²) / 2 and .3 + √(.3098² + .2873²) / 2."""
-    result = make_accuracies([[0.2], [0.4]], ["x_1", "y_1"]).with_column(
-        "people", {"x_1": 0.9, "y_1": 0.9}
-    )
+    models = make_accuracies([[0.2], [0.4]], ["x_1", "y_1"])
+    result = models.with_column("people", {"x_1": 0.9, "y_1": 0.9})
     assert np.isfinite(result.interval()[:, 0]).all()
     assert np.isnan(result.interval()[:, 1]).all()
     (row,) = page_table(table_of([result.group_cells()])).rows
@@ -130,17 +119,13 @@ def test_published_accuracies_have_no_interval() -> None:
 def test_correlations_are_pearsons_over_shared_paradigms() -> None:
     """Witness: scipy.stats.pearsonr."""
     rng = np.random.default_rng(1)
-    values = rng.random((9, 3))
+    values = np.column_stack([rng.random((9, 3)), np.ones(9)])
     values[[1, 4], 1] = np.nan
-    result = make_accuracies(
-        np.column_stack([values, np.ones(9)]).tolist(), [f"x_{i}" for i in range(9)]
-    )
+    result = make_accuracies(values.tolist(), [f"x_{i}" for i in range(9)])
     matrix = result.correlations()
     for i, j in np.ndindex(3, 3):
-        complete_rows = values[np.isfinite(values[:, [i, j]]).all(axis=1)]
-        assert matrix[i, j] == pytest.approx(
-            pearsonr(complete_rows[:, i], complete_rows[:, j]).statistic
-        )
+        complete = values[np.isfinite(values[:, [i, j]]).all(axis=1)]
+        assert matrix[i, j] == pytest.approx(pearsonr(complete[:, i], complete[:, j]).statistic)
     assert np.isnan(matrix[3]).all()
     assert np.isnan(matrix[:, 3]).all()
 

@@ -59,9 +59,7 @@ def test_criteria_by_hand(
 
 
 @given(st.floats(-3, 3), st.floats(-3, 3), st.floats(0.01, 9))
-def test_adc_is_symmetric_and_grows_with_delta(
-    human_delta: float, model_delta: float, delta: float
-) -> None:
+def test_adc_is_symmetric_and_grows(human_delta: float, model_delta: float, delta: float) -> None:
     first, second = np.array([human_delta]), np.array([model_delta])
     met = criterion_met(delta, first, second)
     assert met == criterion_met(delta, second, first) == criterion_met(delta, -first, -second)

@@ -33,9 +33,7 @@ def test_trigram_word_scores_are_differences_of_sentences(trigram: NgramModel) -
 
     def word_log_probs(*texts: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         terms = trigram.token_log_probs([Sentence.parse(text) for text in texts])
-        return np.array(
-            [sum(term.log_prob for term in sentence_terms[:-1]) for sentence_terms in terms]
-        )
+        return np.array([sum(term.log_prob for term in term_row[:-1]) for term_row in terms])
 
     sentence_scores, prefix_scores = (
         word_log_probs(*(f"My word is {word}" for word in WORDS)),
@@ -88,9 +86,8 @@ def test_an_evaluation_combines_its_parts(
     first_row = result.rows[0]
     expected = np.corrcoef(-scores["2-gram"], lengths)[0, 1]
     assert first_row["length_r"] == pytest.approx(expected)
-    assert first_row["reference_r"] == pytest.approx(
-        np.corrcoef(scores["2-gram"], scores["3-gram"])[0, 1]
-    )
+    expected = np.corrcoef(scores["2-gram"], scores["3-gram"])[0, 1]
+    assert first_row["reference_r"] == pytest.approx(expected)
     logs = [frequencies.zipf(word) for word in WORDS]
     mean = result.word_scores[0].mean(axis=1)
     assert first_row["frequency_r"] == pytest.approx(np.corrcoef(mean, logs)[0, 1])
@@ -134,13 +131,11 @@ def test_the_advantage_of_split_words_is_recovered() -> None:
     log_frequencies = np.array([-1.0, -2.0, -3.0, -4.0, -5.0, -6.0])
     split = np.array([False, False, True, False, True, True])
     scores = 2 * log_frequencies + 3 * split + 1
-    share, single, several, advantage, error = desiderata.split_effect(
-        scores, log_frequencies, split
-    )
+    share, single, several, gain, error = desiderata.split_effect(scores, log_frequencies, split)
     assert share == 0.5
     assert single == pytest.approx((-1 - 3 - 7) / 3)
     assert several == pytest.approx((-2 - 6 - 8) / 3)
-    assert advantage == pytest.approx(3.0)
+    assert gain == pytest.approx(3.0)
     assert error == pytest.approx(0.0, abs=1e-9)
 
 
@@ -190,9 +185,8 @@ def test_planted_findings_hold() -> None:
     claims = tuple(desiderata.check_claims(evaluation))
     assert [claim["verdict"] for claim in claims] == ["holds"] * 4
     length = claims[0]
-    expected = stats.pearsonr(
-        -evaluation.scores.column(NAMES[0]), evaluation.tokens[:, 0]
-    ).statistic
+    scores = evaluation.scores.column(NAMES[0])
+    expected = stats.pearsonr(-scores, evaluation.tokens[:, 0]).statistic
     assert length["original"] == pytest.approx(expected)
     assert length["low"] < length["original"] - length["adapted"] < length["high"] < 0
     assert claims[3]["original"] - claims[3]["adapted"] == pytest.approx(5, abs=1.5)
@@ -217,19 +211,13 @@ def test_the_interval_is_scipys_bootstrap() -> None:
     """Witness: scipy.stats.bootstrap of the paired difference, percentile method."""
     evaluation = make_desiderata((20.0, 10.0), lift=0.0, names=NAMES)
     (length, *_) = desiderata.check_claims(evaluation)
-    rows = (
-        -evaluation.scores.column(NAMES[0]),
-        -evaluation.scores.column(NAMES[1]),
-        evaluation.tokens[:, 0],
-    )
+    rows = (*(-evaluation.scores.column(name) for name in NAMES), evaluation.tokens[:, 0])
 
     def difference(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> float:
         return float(np.corrcoef(a, x)[0, 1] - np.corrcoef(b, x)[0, 1])
 
-    scipy_interval = stats.bootstrap(
+    witness = stats.bootstrap(
         rows, difference, paired=True, vectorized=False, n_resamples=1000, method="percentile",
         rng=np.random.default_rng(5),
     ).confidence_interval  # fmt: skip
-    assert (length["low"], length["high"]) == pytest.approx(
-        (scipy_interval.low, scipy_interval.high), abs=0.03
-    )
+    assert (length["low"], length["high"]) == pytest.approx((witness.low, witness.high), abs=0.03)

@@ -35,14 +35,9 @@ TABLE = tag_table(None)
 NATURAL = [*dict.fromkeys(generate(60, seed=3, words=7))]
 CHANGES = sample_changes(NATURAL, default_vocabulary(()), SearchSettings(), seed=1)
 PAIRS = [
-    SentencePair(
-        paradigm,
-        f"{number}",
-        Sentence.parse(f"Good {paradigm} {number}."),
-        Sentence.parse(f"Bad {paradigm} {number}."),
-    )
-    for paradigm in ("easy", "hard")
-    for number in range(4 if paradigm == "easy" else 12)
+    SentencePair(name, f"{n}", *(Sentence.parse(f"{word} {name} {n}.") for word in ("Good", "Bad")))
+    for name, size in (("easy", 4), ("hard", 12))
+    for n in range(size)
 ]
 
 
@@ -65,12 +60,9 @@ def planted_scores() -> ScoreTable:
     return ScoreTable(tuple(scores), ("a", "b", "c"), np.array([*scores.values()]))
 
 
-def find_planted_differences(
-    baseline: str = "", triplets: tuple[Triplet, ...] = ()
-) -> list[Difference]:
-    return find_differences(
-        planted_scores(), NATURAL, CHANGES, PAIRS, TABLE, triplets, baseline, seed=0
-    )
+def find_planted(baseline: str = "", triplets: tuple[Triplet, ...] = ()) -> list[Difference]:
+    scores = planted_scores()
+    return find_differences(scores, NATURAL, CHANGES, PAIRS, TABLE, triplets, baseline, seed=0)
 
 
 def test_without_minimal_pairs_there_are_no_paradigms() -> None:
@@ -88,7 +80,7 @@ def test_changes_keep_the_part_of_speech_of_one_word() -> None:
 
 
 def test_the_planted_part_of_speech_comes_first() -> None:
-    ab, ac, bc = find_planted_differences()
+    ab, ac, bc = find_planted()
     assert [(d.model_1, d.model_2) for d in (ab, ac, bc)] == [*combinations("abc", 2)]
     verbs = sum(part_of_speech(change) == "verb" for change in CHANGES)
     assert ab.changes.share == pytest.approx(verbs / len(CHANGES))
@@ -103,7 +95,7 @@ def test_the_planted_part_of_speech_comes_first() -> None:
 
 def test_a_baseline_gives_a_ratio_of_disagreements() -> None:
     """Witness: the ratio of both counts."""
-    ab, ac = find_planted_differences(baseline="c")
+    ab, ac = find_planted(baseline="c")
     assert ab.ratio is not None
     ratio, low, high = ab.ratio
     assert ratio == pytest.approx(ab.changes.share / ac.changes.share)
@@ -143,7 +135,7 @@ def test_intervals_are_wilsons_with_the_effective_sample_size() -> None:
 def test_few_values_are_named_by_chance() -> None:
     """Simulate 24 values of words in 60 sentences, without a difference."""
     rng, n_named = np.random.default_rng(0), 0
-    difference = find_planted_differences()[0]
+    difference = find_planted()[0]
     for _ in range(80):
         parted, clusters = rng.random(480) < 0.2, np.repeat(np.arange(60), 8)
         margins, values = np.where(parted, -1.0, 1.0), rng.integers(24, size=480)
@@ -164,7 +156,7 @@ def test_triplets_start_with_the_largest_difference() -> None:
         Triplet("x", "b", "a", n, s1, s2, -1.0, -2.0, -7.0, -2.0, -1.0, -8.0, 12.0, 0.5, 1.5),
         Triplet("y", "a", "b", n, s2, s1, -1.0, -1.0, -9.0, -1.0, -1.0, -9.0, 16.0),
     )
-    best, second = find_planted_differences(triplets=triplets)[0].triplets
+    best, second = find_planted(triplets=triplets)[0].triplets
     assert (best.triplet_id, second.triplet_id) == ("y", "x")
     assert (second.model_1, second.synthetic_1, second.drops) == ("a", s2, (6, 6))
     assert (second.judge_drop_1, second.judge_drop_2) == (1.5, 0.5)
@@ -180,21 +172,15 @@ def test_permuted_verbs_cause_disagreement_on_verbs() -> None:
         for weight in network.parameters():
             weight.mul_(2)
     permuted = deepcopy(network)
-    verbs = {
-        change.natural.words[change.position]
-        for change in CHANGES
-        if part_of_speech(change) == "verb"
-    }
+    verbs = {c.natural.words[c.position] for c in CHANGES if part_of_speech(c) == "verb"}
     rows = words.numbers(sorted(verbs)[: 2 * len(verbs) // 3])
     assert isinstance(permuted.output, torch.nn.Linear)
     layers = (permuted.embedding.weight, permuted.output.weight, permuted.output.bias)
     with torch.no_grad():
         for layer in layers:
             layer[rows] = layer[np.roll(rows, 1)].clone()
-    models = [
-        LeftToRightModel(version, words, name=name)
-        for name, version in (("original", network), ("permuted", permuted))
-    ]
+    named_networks = (("original", network), ("permuted", permuted))
+    models = [LeftToRightModel(version, words, name=name) for name, version in named_networks]
     scores = score_sentences(models, [*NATURAL, *(change.changed for change in CHANGES)])
     (difference,) = find_differences(scores, NATURAL, CHANGES, [], TABLE)
     (first, parting), (_, second), *_ = difference.where["part of speech"].items()

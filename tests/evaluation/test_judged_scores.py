@@ -31,6 +31,11 @@ def write_scores(path: Path, header: str, rows: list[str]) -> Path:
     return write(path, "\n".join([header, *rows, ""]))
 
 
+def read_rows(judgements: Judgements, path: Path, header: str, rows: list[str]) -> JudgedScores:
+    """Write a table of these rows, and read it."""
+    return published_scores(judgements, write_scores(path, header, rows))
+
+
 def test_unscorable_sentences_have_no_score(
     judgements: Judgements, trigram: NgramModel, tiny_checkpoint: Callable[[str], Path]
 ) -> None:
@@ -48,9 +53,7 @@ def test_unscorable_sentences_have_no_score(
     ]
 
 
-def test_rows_are_matched_by_identifier_in_any_order(
-    judgements: Judgements, tmp_path: Path
-) -> None:
+def test_rows_are_matched_in_any_order(judgements: Judgements, tmp_path: Path) -> None:
     # The first cells of the column `notes` are numbers, the last ones are not
     numbered = reversed([*enumerate(IDS)])
     rows = [f"{i},{i if i > 3 else 'see i'},{name},1,{-i},{i}.5,{i}" for i, name in numbered]
@@ -65,7 +68,7 @@ def test_rows_are_matched_with_or_without_end_mark(judgements: Judgements, tmp_p
     texts = judgements.texts
     for name, attribute in (("bare.csv", "bare"), ("text.csv", "text")):
         rows = [f'"{getattr(text, attribute)}",{i}' for i, text in enumerate(texts)]
-        scores = published_scores(judgements, write_scores(tmp_path / name, "sentence,m", rows))
+        scores = read_rows(judgements, tmp_path / name, "sentence,m", rows)
         assert scores.values[:, 0].tolist() == list(range(8))
 
 
@@ -75,28 +78,22 @@ def test_rows_without_identifiers_are_matched_by_sentence(tmp_path: Path) -> Non
     unnamed = read_judgements(write(tmp_path / "items.csv", "\n".join([*lines, ""])))
     texts = [sentence.bare for sentence in unnamed.texts]
     rows = [f"{i},{text},{len(text)}" for i, text in enumerate(reversed(texts))]
-    scores = published_scores(unnamed, write_scores(tmp_path / "s.csv", "id,sentence,m", rows))
+    scores = read_rows(unnamed, tmp_path / "s.csv", "id,sentence,m", rows)
     assert scores.values[:, 0].tolist() == [len(text) for text in texts]
     with pytest.raises(ScoreError, match="must have a column 'id' or 'sentence'"):
-        published_scores(
-            unnamed, write_scores(tmp_path / "s.csv", "id,m", [f"{i},{i}" for i in range(8)])
-        )
+        read_rows(unnamed, tmp_path / "s.csv", "id,m", [f"{i},{i}" for i in range(8)])
 
 
 def test_identifiers_of_other_sentences_are_refused(judgements: Judgements, tmp_path: Path) -> None:
     texts = [sentence.bare for sentence in judgements.texts]
     matching_rows = [f"{i},  {t.replace(' ', '  ')} .,1" for i, t in zip(IDS, texts, strict=True)]
     path = tmp_path / "s.csv"
-    scores = published_scores(
-        judgements, write_scores(path, "id,sentence,m", [*matching_rows, "z9,Other,2"])
-    )
+    scores = read_rows(judgements, path, "id,sentence,m", [*matching_rows, "z9,Other,2"])
     assert scores.values.tolist() == [[1]] * 8
-    assert published_scores(
-        judgements, write_scores(path, "id,sentence,m", [f"{i},,1" for i in IDS])
-    )
+    assert read_rows(judgements, path, "id,sentence,m", [f"{i},,1" for i in IDS])
     rows = [f"{i},{t},1" for i, t in zip(IDS, [texts[0], *texts[:0:-1]], strict=True)]
     with pytest.raises(ScoreError, match=r"id 'a2' is 'What did he say that .* 'The dog sleep\.'"):
-        published_scores(judgements, write_scores(path, "id,sentence,m", rows))
+        read_rows(judgements, path, "id,sentence,m", rows)
 
 
 def test_columns_about_sentences_are_not_models(judgements: Judgements, tmp_path: Path) -> None:
@@ -108,19 +105,15 @@ def test_columns_about_sentences_are_not_models(judgements: Judgements, tmp_path
     assert selected.models == ("length", "label")
 
 
-def test_sentences_with_probability_zero_are_excluded(
-    judgements: Judgements, tmp_path: Path
-) -> None:
+def test_impossible_sentences_are_excluded(judgements: Judgements, tmp_path: Path) -> None:
     rows = [*(f"{name},{i}" for i, name in enumerate(IDS[:7])), "c2,-inf"]
-    scores = published_scores(judgements, write_scores(tmp_path / "s.csv", "id,m", rows))
+    scores = read_rows(judgements, tmp_path / "s.csv", "id,m", rows)
     (exclusion,) = scores.left_out
     assert (exclusion.reason, exclusion.model) == ("its probability is zero", "m")
     assert exclusion.sentence == judgements.texts[7].text
     assert np.isnan(scores.values[:, 0]).tolist() == [False] * 7 + [True]
     with pytest.raises(ScoreError, match="row 7: 'inf' under m is not a score"):
-        published_scores(
-            judgements, write_scores(tmp_path / "s.csv", "id,m", [*rows[:7], "c2,inf"])
-        )
+        read_rows(judgements, tmp_path / "s.csv", "id,m", [*rows[:7], "c2,inf"])
 
 
 def test_score_tables_of_every_kind_are_read(judgements: Judgements, tmp_path: Path) -> None:
@@ -137,14 +130,14 @@ def test_errors_in_tables_are_named(judgements: Judgements, tmp_path: Path) -> N
     path = tmp_path / "s.csv"
     with pytest.raises(ScoreError, match="no columns 'z'; its columns are id, m"):
         published_scores(judgements, write_scores(path, "id,m", rows), select_columns("z"))
-    with pytest.raises(ScoreError, match="no columns of scores; its columns"):
-        published_scores(judgements, write_scores(path, "id,label", rows))
-    with pytest.raises(ScoreError, match="'a1' has two scores under m"):
-        published_scores(judgements, write_scores(path, "id,m", [*rows, "a1,9"]))
-    with pytest.raises(ScoreError, match=r"lacks scores of 2 of 8 sentences: 'Who did she wonder"):
-        published_scores(judgements, write_scores(path, "id,m", [*rows[:5], "b2,", *rows[6:7]]))
-    with pytest.raises(ScoreError, match="must have a column 'id' or 'sentence'"):
-        published_scores(judgements, write_scores(path, "text,m", rows))
+    for header, table_rows, message in (
+        ("id,label", rows, "no columns of scores; its columns"),
+        ("text,m", rows, "must have a column 'id' or 'sentence'"),
+        ("id,m", [*rows, "a1,9"], "'a1' has two scores under m"),
+        ("id,m", [*rows[:5], "b2,", *rows[6:7]], "lacks scores of 2 of 8 .*: 'Who did she wonder"),
+    ):
+        with pytest.raises(ScoreError, match=message):
+            read_rows(judgements, path, header, table_rows)
 
 
 def test_joined_scores_need_distinct_names() -> None:

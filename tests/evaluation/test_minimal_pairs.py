@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,23 +33,14 @@ def count_applicable_pairs(pairs: list[MinimalPair]) -> list[int]:
 
 def test_pairs_are_read_from_blimps_files(tmp_path: Path) -> None:
     pairs = read_minimal_pairs(pair_files(write_folder(tmp_path / "blimp" / "data").parent))
-    assert [(pair.paradigm, pair.pair_id) for pair in pairs] == [
-        (row["UID"], row["pairID"]) for row in ROWS
-    ]
+    assert [(p.paradigm, p.pair_id) for p in pairs] == [(r["UID"], r["pairID"]) for r in ROWS]
     first, fourth = pairs[0], pairs[3]
-    assert (first.phenomenon, first.good.text, first.bad.text) == (
-        "agreement",
-        "The dog sleeps.",
-        "The dog sleep.",
-    )
-    assert first.one_prefix == (
-        Continuation(Sentence(("The", "dog", "sleeps")), 2),
-        Continuation(Sentence(("The", "dog", "sleep")), 2),
-    )
-    assert fourth.two_prefix == (
-        Continuation(Sentence(("The", "dog", "sleeps")), 2),
-        Continuation(Sentence(("The", "dogs", "sleeps")), 2),
-    )
+    fields = (first.phenomenon, first.good.text, first.bad.text)
+    assert fields == ("agreement", "The dog sleeps.", "The dog sleep.")
+    texts = ("The dog sleeps", "The dog sleep", "The dogs sleeps")
+    good, bad, bad_prefix = (Continuation(Sentence(tuple(text.split())), 2) for text in texts)
+    assert first.one_prefix == (good, bad)
+    assert fourth.two_prefix == (good, bad_prefix)
     assert count_applicable_pairs(pairs) == [7, 3, 2]
 
 
@@ -85,10 +75,8 @@ def test_errors_in_rows_are_named(tmp_path: Path, rows: list[Row], message: str)
 
 def test_fields_of_an_excluded_method_are_ignored(tmp_path: Path) -> None:
     excluded_row = {**ROWS[0], "one_prefix_method": False}
-    row_without_flags = {key: value for key, value in ROWS[3].items() if not key.endswith("method")}
-    pairs = read_minimal_pairs(
-        [write_rows(tmp_path / "a.jsonl", [excluded_row, row_without_flags])]
-    )
+    plain_row = {key: value for key, value in ROWS[3].items() if not key.endswith("method")}
+    pairs = read_minimal_pairs([write_rows(tmp_path / "a.jsonl", [excluded_row, plain_row])])
     assert count_applicable_pairs(pairs) == [2, 0, 1]
 
 
@@ -161,12 +149,7 @@ def test_agreement_counts_answers_of_accepted_speakers(tmp_path: Path) -> None:
     agreement = read_human_agreement(write_answers(tmp_path, rows))
     assert agreement == {
         "x_1": {"individual": 1.0, "majorities": 2, "items": 2, "answers": 6},
-        "y_1": {
-            "individual": float(np.mean([2 / 3, 1 / 2])),
-            "majorities": 1,
-            "items": 2,
-            "answers": 5,
-        },
+        "y_1": {"individual": pytest.approx(7 / 12), "majorities": 1, "items": 2, "answers": 5},
     }
 
 
@@ -187,10 +170,8 @@ def test_published_averages_are_ignored(tmp_path: Path) -> None:
         {"UID": "overall", "linguistics_term": "x", "a": 0.99, "b": 0.99},
     ]
     path = write_rows(tmp_path / "summary.jsonl", rows)
-    assert read_published_accuracies(path) == {
-        "a": {"x_1": 0.5, "y_1": 0.25},
-        "b": {"x_1": 1, "y_1": 0},
-    }
+    expected = {"a": {"x_1": 0.5, "y_1": 0.25}, "b": {"x_1": 1, "y_1": 0}}
+    assert read_published_accuracies(path) == expected
     with pytest.raises(InputError, match="is not a number"):
         read_published_accuracies(write_rows(path, [rows[0] | {"a": "high"}]))
     with pytest.raises(InputError, match="no field 'UID'"):

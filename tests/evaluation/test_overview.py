@@ -27,11 +27,9 @@ def test_an_overview_counts_the_ngrams_of_a_file(tmp_path: Path) -> None:
     counts = [line for line in path.read_text("utf-8").splitlines() if line.startswith("ngram ")]
     facts = model_overview(load_scorer(f"kenlm:{path}"))
     assert facts.n_parameters == sum(int(line.partition("=")[2]) for line in counts)
-    known_words = {
-        line.split("\t")[1] for line in path.read_text("utf-8").splitlines() if "\t" in line
-    }
+    listed = {line.split("\t")[1] for line in path.read_text("utf-8").splitlines() if "\t" in line}
     words = {word for sentence in generate(50, seed=0) for word in sentence.words}
-    assert set(facts.unknown) == words - known_words
+    assert set(facts.unknown) == words - listed
     assert (facts.n_sentences, facts.n_words, facts.contexts) == (50, len(words), {})
 
 

@@ -70,9 +70,7 @@ def test_only_sentences_with_a_rating_and_all_scores_count() -> None:
 
 @pytest.mark.parametrize("column", ["judgement", "rating", "mean_rating"])
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet", ".jsonl"])
-def test_ratings_are_read_from_tables_of_every_kind(
-    tmp_path: Path, column: str, ending: str
-) -> None:
+def test_ratings_are_read_from_all_tables(tmp_path: Path, column: str, ending: str) -> None:
     """Several ratings of a sentence are averaged."""
     path = tmp_path / f"ratings{ending}"
     texts = ["It rains.", "It rain.", "It rains"]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -33,9 +34,7 @@ def test_scores_of_all_methods_are_kenlms(trigram: NgramModel, pairs: list[Minim
         return float(sum(terms[start:])) * math.log(10)
 
     scores = score_pairs([trigram], pairs, list(Method))
-    full, one_prefix, two_prefix = (
-        method_scores.log_probs[:, :, 0] for method_scores in scores.by_method
-    )
+    full, one_prefix, two_prefix = (part.log_probs[:, :, 0] for part in scores.by_method)
     expected = [[log_prob(s.bare, end=True) for s in (p.good, p.bad)] for p in pairs]
     np.testing.assert_allclose(full, expected, rtol=1e-6)
     prefix = [("The dog", "sleeps", "sleep"), ("The dogs", "sleep", "sleeps")]
@@ -45,11 +44,8 @@ def test_scores_of_all_methods_are_kenlms(trigram: NgramModel, pairs: list[Minim
     expected = [[log_prob(f"{p} {word}", 2) for p in prefixes] for *prefixes, word in words]
     np.testing.assert_allclose(two_prefix, expected, rtol=1e-6)
     assert [s.identical for s in scores.by_method] == [[pairs[2]], [pairs[2]], []]
-    assert (
-        one_prefix[2, 0]
-        == one_prefix[2, 1]
-        == pytest.approx(log_prob("The cat is here", 2), rel=1e-6)
-    )
+    equal_score = pytest.approx(log_prob("The cat is here", 2), rel=1e-6)
+    assert one_prefix[2].tolist() == [equal_score, equal_score]
 
 
 def test_prefix_scores_are_not_read_as_sentence_scores(tmp_path: Path) -> None:
@@ -58,9 +54,8 @@ def test_prefix_scores_are_not_read_as_sentence_scores(tmp_path: Path) -> None:
         scores = PairScores((pair,), ("m",), np.array([[[-1.0], [-2.0]]]), method=method)
         scores.write(tmp_path / "pairs.csv")
         if method is Method.FULL_SENTENCE:
-            assert (
-                PairScores.from_file(tmp_path / "pairs.csv").log_probs == scores.log_probs
-            ).all()
+            loaded = PairScores.from_file(tmp_path / "pairs.csv")
+            assert (loaded.log_probs == scores.log_probs).all()
         else:
             with pytest.raises(InputError, match="no pair of sentences"):
                 PairScores.from_file(tmp_path / "pairs.csv")
@@ -71,7 +66,7 @@ def test_masked_models_are_excluded_from_prefix_methods(
 ) -> None:
     bert = load_model(f"hf:{tiny_checkpoint('bert')}@pll-original", device="cpu")
     scores = score_pairs([bert, trigram], pairs, list(Method))
-    assert [method_scores.models for method_scores in scores.by_method] == [
+    assert [part.models for part in scores.by_method] == [
         (bert.name, trigram.name),
         (trigram.name,),
         (trigram.name,),
@@ -87,10 +82,8 @@ def test_pairs_longer_than_a_window_are_excluded_and_counted(
 ) -> None:
     gpt2 = load_model(f"hf:{tiny_checkpoint('gpt2')}", device="cpu")
     long = Sentence(("dog",) * 300)
-    continuations = (Continuation(long, 299), Continuation(long, 298))
-    long_pair = MinimalPair(
-        "agreement_1", "long", long, pairs[0].bad, "agreement", one_prefix=continuations
-    )
+    sides = (Continuation(long, 299), Continuation(long, 298))
+    long_pair = replace(pairs[0], pair_id="long", good=long, one_prefix=sides)
     scores = score_pairs([trigram, gpt2], [long_pair, *pairs], list(Method))
     full_sentence, one_prefix, two_prefix = scores.by_method
     assert full_sentence.pairs == tuple(pairs)
@@ -103,17 +96,14 @@ def test_pairs_longer_than_a_window_are_excluded_and_counted(
 
 def test_tables_must_score_all_sentences(pairs: list[MinimalPair]) -> None:
     texts = sorted({side.text for pair in pairs for side in (pair.good, pair.bad)})
-    table = ScoreTable(
-        tuple(map(Sentence.parse, texts)), ("m",), np.arange(float(len(texts)))[:, None] - 99
-    )
+    sentences = tuple(map(Sentence.parse, texts))
+    table = ScoreTable(sentences, ("m",), np.arange(float(len(texts)))[:, None] - 99)
     (scores,) = pair_scores_from_table(table, pairs).by_method
     for pair, (good, bad) in zip(pairs, scores.log_probs[:, :, 0], strict=True):
         assert (good, bad) == (texts.index(pair.good.text) - 99, texts.index(pair.bad.text) - 99)
     with pytest.raises(InputError, match="Use models for other methods"):
         pair_scores_from_table(table, pairs, [Method.ONE_PREFIX])
-    incomplete_table = ScoreTable(
-        table.sentences[:-1] if table.sentences else None, ("m",), table.log_probs[:-1]
-    )
+    incomplete_table = ScoreTable(sentences[:-1], ("m",), table.log_probs[:-1])
     with pytest.raises(ScoreError, match=rf"lack 1 of {len(texts)} sentences: '{texts[-1][:-1]}"):
         pair_scores_from_table(incomplete_table, pairs)
 
@@ -121,11 +111,9 @@ def test_tables_must_score_all_sentences(pairs: list[MinimalPair]) -> None:
 def test_ties_include_rounding_errors_and_count_zero_or_half() -> None:
     """Witness: by hand, and the same terms added in another order in single precision."""
     terms = np.array([-3.1234567, -0.7654321, -12.345678, -0.1111111, -7.7777777], np.float32)
-    forward_sum, backward_sum = (
-        float(np.add.accumulate(values)[-1]) for values in (terms, terms[::-1])
-    )
-    assert forward_sum != backward_sum
-    sides = [[forward_sum, backward_sum], [-40.0, -40.0004], [-np.inf, -np.inf], [-5, -np.inf]]
+    forward, backward = (float(np.add.accumulate(values)[-1]) for values in (terms, terms[::-1]))
+    assert forward != backward
+    sides = [[forward, backward], [-40.0, -40.0004], [-np.inf, -np.inf], [-5, -np.inf]]
     sides += [[-30, -29], [-3, -3]]
     good, bad = Sentence(("a",)), Sentence(("b",))
     pairs = tuple(MinimalPair("p", str(i), good, bad, "q") for i in range(len(sides)))

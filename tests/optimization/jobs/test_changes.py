@@ -94,10 +94,8 @@ def test_reasons_name_models_as_the_user_does(tmp_path: Path, models: str | None
     distinct = replace(results.triplets[0], model_1="first", model_2="second")
     half_changed = replace(distinct, synthetic_1=distinct.natural)
     unchanged = replace(half_changed, synthetic_2=half_changed.natural)
-    few_words, natural_kept = (
-        "few new words do not reach 5 nats",
-        "should reject is the natural sentence",
-    )
+    few_words = "few new words do not reach 5 nats"
+    natural_kept = "should reject is the natural sentence"
     reasons = [f"{few_words} where first rejects", f"{few_words} where first and second reject"]
     if models is None:
         reasons = [f"the sentence that first {natural_kept}"]
@@ -126,9 +124,7 @@ def test_a_larger_per_pair_appends_triplets(searches: FakeSearches, tmp_path: Pa
     assert not searches.tasks
 
 
-def test_adding_and_removing_models_keeps_other_pairs(
-    searches: FakeSearches, tmp_path: Path
-) -> None:
+def test_changing_models_keeps_other_pairs(searches: FakeSearches, tmp_path: Path) -> None:
     """Witness: searches run only for pairs of a new model; other pairs keep their triplets."""
     path, earlier = tmp_path / "grown.sqlite", dict[tuple[str, str], list[Triplet]]()
     steps = [SORTED_MODELS[:2], SORTED_MODELS[:3], SORTED_MODELS[:3:2], SORTED_MODELS[::-1]]
@@ -146,21 +142,15 @@ def test_adding_and_removing_models_keeps_other_pairs(
         earlier |= by_pair
 
 
-def test_removing_a_sentence_changes_only_its_triplet(
-    searches: FakeSearches, tmp_path: Path
-) -> None:
+def test_removing_a_sentence_changes_one_triplet(searches: FakeSearches, tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
-    old_results = FAKE_STUDY.find(path)
-    removed = old_results.triplets[5].natural
+    before = FAKE_STUDY.find(path)
+    removed = before.triplets[5].natural
     searches.tasks.clear()
-    new_results = FAKE_STUDY.with_values(sentences=tuple(s for s in NATURALS if s != removed)).find(
-        path
-    )
-    other_triplets = [triplet for triplet in old_results.triplets if triplet.natural != removed]
-    assert [
-        triplet for triplet in new_results.triplets if triplet in old_results.triplets
-    ] == other_triplets
-    affected_pairs = {(t.model_1, t.model_2) for t in old_results.triplets if t.natural == removed}
+    later = FAKE_STUDY.with_values(sentences=tuple(s for s in NATURALS if s != removed)).find(path)
+    other_triplets = [triplet for triplet in before.triplets if triplet.natural != removed]
+    assert [triplet for triplet in later.triplets if triplet in before.triplets] == other_triplets
+    affected_pairs = {(t.model_1, t.model_2) for t in before.triplets if t.natural == removed}
     assert {task.models for task in searches.tasks} == affected_pairs
 
 
@@ -190,27 +180,25 @@ def test_settings_that_determine_results_repeat_all_searches(
     assert not searches.tasks
 
 
-def test_a_changed_model_repeats_the_searches_of_its_pairs(
-    searches: FakeSearches, tmp_path: Path
-) -> None:
+def test_a_changed_model_repeats_its_searches(searches: FakeSearches, tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
-    old_results = FAKE_STUDY.find(path)
+    before = FAKE_STUDY.find(path)
     searches.tasks.clear()
     searches.fingerprints = {"kenlm:a.arpa": "another"}
-    new_results = FAKE_STUDY.find(path)
+    later = FAKE_STUDY.find(path)
     pairs = [("kenlm:a.arpa", other_model) for other_model in ("kenlm:b.arpa", "kenlm:c.arpa")]
     assert {task.models for task in searches.tasks} == {*pairs}
-    other_triplets = [t for t in old_results.triplets if (t.model_1, t.model_2) not in pairs]
-    assert [t for t in new_results.triplets if t in old_results.triplets] == other_triplets
+    other_triplets = [t for t in before.triplets if (t.model_1, t.model_2) not in pairs]
+    assert [t for t in later.triplets if t in before.triplets] == other_triplets
 
 
-def grow_and_kill(path: Path, n_reports: int) -> None:
+def grow_and_kill(path: Path, n: int) -> None:
     """Grow a study in this process, which kills itself after some reports of progress."""
     calls = 0
 
     def progress(_settled: int, _total: int) -> None:
         nonlocal calls
-        if calls == n_reports:
+        if calls == n:
             os.kill(os.getpid(), signal.SIGKILL)
         calls += 1
 
@@ -228,9 +216,9 @@ def test_a_study_killed_while_growing_continues(searches: FakeSearches, tmp_path
     expected = FAKE_STUDY.find(uninterrupted)
     n_searches = len(searches.tasks)
     searches.tasks.clear()
-    for n_reports in (0, 2, 3):
+    for n in (0, 2, 3):
         process = multiprocessing.get_context("fork").Process(
-            target=grow_and_kill, args=(killed, n_reports)
+            target=grow_and_kill, args=(killed, n)
         )
         process.start()
         process.join()

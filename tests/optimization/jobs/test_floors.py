@@ -50,12 +50,10 @@ def test_sentences_satisfy_the_questions_constraints(pair_study: Study, tmp_path
     for triplet in (*results.triplets, *results.unchanged):
         natural = triplet.natural
         for sentence in (triplet.synthetic_1, triplet.synthetic_2):
-            changed_positions = [
-                p for p in range(len(natural)) if sentence.words[p] != natural.words[p]
-            ]
-            assert len(changed_positions) <= 2
-            assert 1 not in changed_positions
-            assert not any(natural.words[p].lower() == "the" for p in changed_positions)
+            positions = [p for p in range(len(natural)) if sentence.words[p] != natural.words[p]]
+            assert len(positions) <= 2
+            assert 1 not in positions
+            assert not any(natural.words[p].lower() == "the" for p in positions)
             assert abs(len(sentence.text) - len(natural.text)) <= 6
         assert not {"is", "was"} & {word.lower() for word in natural.words}
     n_excluded = results.pairs[0].reasons.get("contains an excluded word", 0)
@@ -112,12 +110,9 @@ def test_standard_deviations_come_from_a_sample_and_persist(
 
     def find(sentences: Sequence[Sentence], *models: str) -> dict[str, float]:
         selected = {name: profiles[name] for name in models}
-        executor = LocalExecutor()
-        with (
-            Store(tmp_path / "sds.sqlite") as store,
-            worker_pool(executor, pair_study.context) as pool,
-        ):
-            return NaturalScores(selected, sentences, TripletStore(store), pool).sds()
+        pool = worker_pool(LocalExecutor(), pair_study.context)
+        with Store(tmp_path / "sds.sqlite") as store, pool as workers:
+            return NaturalScores(selected, sentences, TripletStore(store), workers).sds()
 
     assert find(sentences, pair_study.models[1]) == {}
     sample = reference_sentences(sentences, pair_study.vocabulary)[:: -(-n // 200)]
@@ -139,10 +134,8 @@ def test_sentences_below_floors_are_skipped_and_floors_persist(
     pair_study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Witnesses: quantiles by sorting, and scores of the triplets' natural sentences."""
-    path, plausible = (
-        tmp_path / "floor.sqlite",
-        pair_study.with_values(recipe="default", frame="none", per_pair=1),
-    )
+    path = tmp_path / "floor.sqlite"
+    plausible = pair_study.with_values(recipe="default", frame="none", per_pair=1)
     results = plausible.find(path)
     floors = {name: expected_floors(name, pair_study, 0.25) for name in pair_study.models}
     assert results.floors == floors
@@ -154,11 +147,9 @@ def test_sentences_below_floors_are_skipped_and_floors_persist(
     monkeypatch.setattr(ScoringTask, "perform", lambda *_: pytest.fail("scored again"))
     monkeypatch.setattr(TripletTask, "perform", lambda *_: pytest.fail("searched again"))
     # Without stored floors, other sentences would give other floors
-    searched_texts = {result.natural for result in results.searches}
-    unsearched = [s for s in pair_study.sentences if s.text not in searched_texts]
-    fewer = tuple(
-        s for s in pair_study.sentences if s.text in searched_texts or s in unsearched[::2]
-    )
+    texts = {result.natural for result in results.searches}
+    unsearched = [s for s in pair_study.sentences if s.text not in texts]
+    fewer = tuple(s for s in pair_study.sentences if s.text in texts or s in unsearched[::2])
     assert plausible.with_values(sentences=fewer).find(path).triplets == results.triplets
     assert plausible.with_values(sentences=fewer).find(path).floors == floors
 
@@ -179,10 +170,7 @@ def test_a_judge_outside_the_pair_selects(
     for triplet in (*results.triplets, *results.unchanged):
         question = judged_study.question
         expected, *syntheses = synthesize_triplet(
-            first,
-            second,
-            triplet.natural,
-            words,
+            *(first, second, triplet.natural, words),
             judges=fourgram,
             constraints=question.constraints(triplet.natural, every_fix=False),
             few_changes=question.few_changes,
@@ -215,36 +203,25 @@ def test_causal_models_of_the_first_run_judge_by_default(
     first = small_study.with_values(models=(*pair_study.models, causal[0]))
     results = first.find(tmp_path / "panel.sqlite")
     assert [*results.judges] == [causal[0]]
-    (ngram_triplet,) = [
-        t for t in results.triplets if {t.model_1, t.model_2} == {*pair_study.models}
-    ]
-    assert ngram_triplet.judge_drop_1 is not None
-    assert all(
-        t.judge_drop_1 is None for t in results.triplets if causal[0] in (t.model_1, t.model_2)
-    )
+    (ngrams,) = [t for t in results.triplets if {t.model_1, t.model_2} == {*pair_study.models}]
+    others = [t for t in results.triplets if causal[0] in (t.model_1, t.model_2)]
+    assert ngrams.judge_drop_1 is not None
+    assert all(t.judge_drop_1 is None for t in others)
     grown = first.with_values(models=(*first.models, causal[1])).find(tmp_path / "panel.sqlite")
     assert [*grown.judges] == [causal[0]]
-    assert ngram_triplet in grown.triplets
+    assert ngrams in grown.triplets
 
 
-def test_rounding_does_not_put_a_sentence_below_its_own_floor(
-    pair_study: Study,
-) -> None:
-    natural = pair_study.sentences[0]
-    models = [load_ngram(name) for name in pair_study.models]
-    first, second = (m.convention.fingerprint for m in models)
+def test_rounding_puts_no_sentence_below_its_own_floor(pair_study: Study) -> None:
+    natural, (name_1, name_2) = pair_study.sentences[0], pair_study.models
+    models = load_ngram(name_1), load_ngram(name_2)
+    prints = models[0].convention.fingerprint, models[1].convention.fingerprint
     scores = [float(m.log_probs([natural])[0]) for m in models]
 
     def search_state(margin: float) -> str:
         floors = (scores[0] + margin, scores[1] + margin)
-        task = TripletTask(
-            pair_study.question,
-            (pair_study.models[0], pair_study.models[1]),
-            (first, second),
-            natural,
-            "words",
-            floors=floors,
-        )
+        question, names = pair_study.question, (name_1, name_2)
+        task = TripletTask(question, names, prints, natural, "words", floors=floors)
         outcome: Outcome = task.perform(pair_study.context)
         return outcome.state
 

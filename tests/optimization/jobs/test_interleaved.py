@@ -91,11 +91,9 @@ def test_interleaved_searches_find_the_same_triplets(networks: Study, tmp_path: 
         else:
             assert interleaved.evaluations[name] == column
     # A search is charged only its own costs
-    for pair, sequential_pair in zip(
-        interleaved.results.pairs, sequential.results.pairs, strict=True
-    ):
+    for pair, other in zip(interleaved.results.pairs, sequential.results.pairs, strict=True):
         assert (pair.rows, pair.tokens, pair.searches) == (
-            sequential_pair.rows, sequential_pair.tokens, sequential_pair.searches,
+            other.rows, other.tokens, other.searches,
         )  # fmt: skip
     # Results do not depend on timing, to the last digit
     assert repeated.results.triplets == interleaved.results.triplets

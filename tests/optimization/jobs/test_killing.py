@@ -49,14 +49,8 @@ def quick_arguments(out: str) -> list[str]:
 def test_workers_exit_with_a_killed_driver_and_the_job_resumes(folder: Path) -> None:
     command = [sys.executable, "-m", "contstim"]
     subprocess.run([*command, *quick_arguments("local.csv")], cwd=folder, check=True)
-    parallel = [
-        *command,
-        *quick_arguments("several.csv"),
-        "--executor",
-        "processes",
-        "--workers",
-        "2",
-    ]
+    executor = ("--executor", "processes", "--workers", "2")
+    parallel = [*command, *quick_arguments("several.csv"), *executor]
     driver = subprocess.Popen(parallel, cwd=folder, text=True)
     wait_for_rows("result", folder / "several.csv.sqlite", driver)
     workers = child_processes(driver.pid)

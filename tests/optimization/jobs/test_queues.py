@@ -57,9 +57,7 @@ def make_queue(
 def count_missing_triplets(queue: TripletQueue, per_pair: int) -> int:
     """Return the number of triplets that the pairs still need."""
     results = queue.results.values()
-    return sum(
-        per_pair - sum(not result.is_skipped for result in pair_results) for pair_results in results
-    )
+    return sum(per_pair - sum(not result.is_skipped for result in row) for row in results)
 
 
 def is_inadmissible(sentence: Sentence) -> bool:

@@ -32,19 +32,18 @@ from tests.optimization.jobs.studies import (
 )
 from tests.store.trails import entries
 
+Finished = tuple[Path, TripletResults]
+"""The store of a finished study, and its results."""
+
 
 @pytest.fixture(scope="module")
-def finished_study(
-    study: Study, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, TripletResults]:
+def finished_study(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Finished:
     path = tmp_path_factory.mktemp("finished") / "whole.sqlite"
     return path, study.find(path)
 
 
 @pytest.fixture(scope="module")
-def thorough_study(
-    study: Study, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, TripletResults]:
+def thorough_study(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Finished:
     """A study with longer searches, in several rounds."""
     path = tmp_path_factory.mktemp("thorough") / "whole.sqlite"
     return path, study.with_values(
@@ -69,10 +68,7 @@ def test_triplets_equal_searches_with_their_seeds(
         names = (triplet.model_1, triplet.model_2)
         first, second = (NgramModel(name.removeprefix("kenlm:"), name) for name in names)
         expected, *_ = synthesize_triplet(
-            first,
-            second,
-            triplet.natural,
-            words,
+            *(first, second, triplet.natural, words),
             recipe=recipe_named(recipe),
             seed=seed_of(5, (first, second), triplet.natural),
             seeds=SEEDS,
@@ -81,19 +77,12 @@ def test_triplets_equal_searches_with_their_seeds(
         assert triplet == expected
 
 
-def test_statistics_are_means_over_the_triplets_of_a_pair(
-    finished_study: tuple[Path, TripletResults],
-) -> None:
+def test_statistics_are_means_over_the_triplets_of_a_pair(finished_study: Finished) -> None:
     for pair in finished_study[1].pairs:
-        triplets = [
-            t
-            for t in finished_study[1].triplets
-            if (t.model_1, t.model_2) == (pair.model_1, pair.model_2)
-        ]
-        assert pair.triplets == len(triplets) == 2
-        assert pair.controversiality == pytest.approx(
-            np.mean([t.controversiality for t in triplets])
-        )
+        names, triplets = (pair.model_1, pair.model_2), finished_study[1].triplets
+        values = [t.controversiality for t in triplets if (t.model_1, t.model_2) == names]
+        assert pair.triplets == len(values) == 2
+        assert pair.controversiality == pytest.approx(np.mean(values))
         assert pair.drop_1 is not None
         assert pair.drop_2 is not None
         assert pair.drop_1 + pair.drop_2 == pytest.approx(pair.controversiality)
@@ -102,9 +91,7 @@ def test_statistics_are_means_over_the_triplets_of_a_pair(
 
 
 @pytest.mark.parametrize("fixture", ["finished_study", "thorough_study"])
-def test_trajectories_link_natural_and_synthetic_sentences(
-    fixture: str, request: pytest.FixtureRequest
-) -> None:
+def test_trajectories_link_sentences(fixture: str, request: pytest.FixtureRequest) -> None:
     """Steps are contiguous within a round; the triplet contains the best sentence of all rounds."""
     path, results = request.getfixturevalue(fixture)
     with Store(path) as store:
@@ -116,9 +103,8 @@ def test_trajectories_link_natural_and_synthetic_sentences(
             (triplet.model_1, triplet.synthetic_1),
             (triplet.model_2, triplet.synthetic_2),
         ):
-            trajectory = [
-                s for s in steps if (s["triplet_id"], s["reject"]) == (triplet.triplet_id, reject)
-            ]
+            keys = (triplet.triplet_id, reject)
+            trajectory = [s for s in steps if (s["triplet_id"], s["reject"]) == keys]
             sentence, round_number = triplet.natural, 0
             for step in trajectory:
                 new_sentence = Sentence.parse(step["sentence"])
@@ -131,7 +117,7 @@ def test_trajectories_link_natural_and_synthetic_sentences(
 
 
 def test_killed_workers_do_not_change_the_results(
-    study: Study, finished_study: tuple[Path, TripletResults], tmp_path: Path
+    study: Study, finished_study: Finished, tmp_path: Path
 ) -> None:
     remarks: list[str] = []
     kill_times = {2}
@@ -151,9 +137,7 @@ def test_killed_workers_do_not_change_the_results(
     assert not multiprocessing.active_children()
 
 
-def test_a_file_changed_during_a_job_has_no_effect(
-    study: Study, trained: Path, tmp_path: Path
-) -> None:
+def test_changing_a_file_has_no_effect(study: Study, trained: Path, tmp_path: Path) -> None:
     """Witness: the same job without the change; the file is read once."""
     copies = [tmp_path / f"{n}.arpa" for n in (2, 3)]
     for n, copy in zip((2, 3), copies, strict=True):
@@ -171,7 +155,7 @@ def test_a_file_changed_during_a_job_has_no_effect(
 
 def test_impossible_sentences_are_replaced_and_counted(
     study: Study,
-    finished_study: tuple[Path, TripletResults],
+    finished_study: Finished,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -232,9 +216,10 @@ def test_a_job_ends_if_no_worker_starts(tmp_path: Path) -> None:
         FAKE_STUDY.find(tmp_path / "x.sqlite", FailingExecutor())
 
 
-def test_bad_input_is_refused_before_anything_is_stored(
-    searches: FakeSearches, tmp_path: Path
-) -> None:
+NO_START = Vocabulary((), ("x",))
+
+
+def test_bad_input_is_refused_before_storing(searches: FakeSearches, tmp_path: Path) -> None:
     path = tmp_path / "bad.sqlite"
     searches.fingerprints = {MODELS[3]: MODELS[0]}
     for study, error, message in (
@@ -242,16 +227,8 @@ def test_bad_input_is_refused_before_anything_is_stored(
         (FAKE_STUDY.with_values(models=MODELS[:1] * 2), ModelError, "got several models named"),
         (FAKE_STUDY.with_values(models=MODELS), ModelError, "same model: they can never disagree"),
         (FAKE_STUDY.with_values(per_pair=5_000), InputError, "Too few natural sentences"),
-        (
-            FAKE_STUDY.with_values(fix=("xylograph",)),
-            InputError,
-            "no sentence has the word or position",
-        ),
-        (
-            FAKE_STUDY.with_values(vocabulary=Vocabulary((), ("x",))),
-            VocabularyError,
-            "start a sentence",
-        ),
+        (FAKE_STUDY.with_values(fix=("xylograph",)), InputError, "no sentence has the word"),
+        (FAKE_STUDY.with_values(vocabulary=NO_START), VocabularyError, "start a sentence"),
     ):
         with pytest.raises(error, match=message):
             study.find(path)

@@ -45,37 +45,31 @@ def test_expectations_are_those_of_a_gaussian_process() -> None:
     """Witness: mean and covariance in closed form (Rasmussen & Williams 2006, Eq. 2.25)."""
     rng = np.random.default_rng(0)
     rows = sorted({tuple(rng.choice(WORDS, 4).tolist()) for _ in range(12)})
-    known_sentences = [Sentence(row) for row in rows]
+    known = [Sentence(row) for row in rows]
     base = Sentence(("a", "b", "c", "d"))
     new_sentences = [base.replace(1, word) for word in (*WORDS, "never")]
-    draft_scores = rng.normal(size=len(known_sentences) + len(new_sentences)) - 20
-    n_tokens = rng.integers(4, 9, size=len(known_sentences) + len(new_sentences)).astype(np.float64)
-    scores = rng.normal(size=len(known_sentences)) * 9 - 30
+    draft_scores = rng.normal(size=len(known) + len(new_sentences)) - 20
+    n_tokens = rng.integers(4, 9, size=len(known) + len(new_sentences)).astype(np.float64)
+    scores = rng.normal(size=len(known)) * 9 - 30
 
     regression = SentenceRegression()
-    for sentence, *numbers in zip(known_sentences, draft_scores, n_tokens, scores, strict=False):
+    for sentence, *numbers in zip(known, draft_scores, n_tokens, scores, strict=False):
         for _ in range(2):  # a repeated sentence must have no effect
             regression.learn(sentence, *numbers)
     regression.learn(Sentence(("e", "never", "a")), -20.0, 3.0, -np.inf)
-    n = len(known_sentences)
+    n = len(known)
     mean, sd = regression.predict(base, 1, (*WORDS, "never"), draft_scores[n:], n_tokens[n:])
 
     x = np.stack([draft_scores, n_tokens])
-    known_covariance = score_covariance(
-        known_sentences, known_sentences, x[:, :n]
-    ) + 2.0**2 * np.eye(n)
-    cross_covariance = score_covariance(known_sentences, new_sentences, x)
+    known_covariance = score_covariance(known, known, x[:, :n]) + 2.0**2 * np.eye(n)
+    cross = score_covariance(known, new_sentences, x)
     error = scores - (draft_scores[:n] - 4 * n_tokens[:n])
     expected = (
-        draft_scores[n:]
-        - 4 * n_tokens[n:]
-        + cross_covariance.T @ np.linalg.solve(known_covariance, error)
+        draft_scores[n:] - 4 * n_tokens[n:] + cross.T @ np.linalg.solve(known_covariance, error)
     )
     np.testing.assert_allclose(mean, expected, rtol=1e-6)
     variance = np.diag(score_covariance(new_sentences, new_sentences, x[:, n:])) + 2.0**2
-    variance = variance - np.diag(
-        cross_covariance.T @ np.linalg.solve(known_covariance, cross_covariance)
-    )
+    variance = variance - np.diag(cross.T @ np.linalg.solve(known_covariance, cross))
     # Equals the sum of squared one-step-ahead prediction errors
     scale = (10 + error @ np.linalg.solve(known_covariance, error)) / (10 + n)
     np.testing.assert_allclose(sd, np.sqrt(variance * scale), rtol=1e-5)

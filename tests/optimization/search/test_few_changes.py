@@ -57,11 +57,8 @@ def feasible_sentences(
         for chosen in product(*(words.at(place) for place in places))
         for new in (dict(zip(places, chosen, strict=True)),)
     ]
-    sentences = [
-        s
-        for s in sentences
-        if len(changed_positions(natural, s)) == n_new and not repeats(s.words, words.repeatable)
-    ]
+    sentences = [s for s in sentences if not repeats(s.words, words.repeatable)]
+    sentences = [s for s in sentences if len(changed_positions(natural, s)) == n_new]
     gains = accept.scores(sentences) - accept.scores([natural])
     drops = reject.scores([natural]) - reject.scores(sentences)
     return [s for s, ok in zip(sentences, (gains >= 0) & (drops >= enough), strict=True) if ok]
@@ -74,9 +71,7 @@ def check_result(result: Synthesis, accept: LanguageModel, reject: LanguageModel
 
 
 def best_under_judges(
-    sentences: Sequence[Sentence],
-    reject: LanguageModel,
-    judges: Sequence[LanguageModel],
+    sentences: Sequence[Sentence], reject: LanguageModel, judges: Sequence[LanguageModel]
 ) -> Sentence:
     """Return the sentence with the strongest disagreement among those close to the favourite."""
     scores = np.array([judge.scores(sentences) for judge in judges])
@@ -154,9 +149,8 @@ def test_better_network_chooses_among_feasible_sentences(kind: str) -> None:
         accept, reject = (TableModel(seed + 10 * n, kind) for n in range(2))
         goal = FewChanges(3.0, chooser=accept.name)
         result = synthesize(accept, reject, NATURAL, WORDS, few_changes=goal)
-        feasible = [
-            s for n in (1, 2) for s in feasible_sentences(accept, reject, NATURAL, WORDS, n, 3.0)
-        ]
+        problem = accept, reject, NATURAL, WORDS
+        feasible = [s for n in (1, 2) for s in feasible_sentences(*problem, n, 3.0)]
         if result.changed:
             check_result(result, accept, reject)
             assert len(changed_positions(NATURAL, result.synthetic)) <= 2
@@ -221,6 +215,5 @@ def test_settings_that_do_not_go_together_are_refused() -> None:
 
 def test_default_settings_have_an_empty_key() -> None:
     assert SearchQuestion(frame="none").resolved.key == {}
-    assert SearchQuestion().resolved.key.keys() == {
-        *("enough", "frame", "same_frequency", "same_length")
-    }
+    keys = {"enough", "frame", "same_frequency", "same_length"}
+    assert SearchQuestion().resolved.key.keys() == keys

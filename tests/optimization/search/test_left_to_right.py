@@ -99,9 +99,7 @@ def test_left_to_right_models_return_the_prefix_log_prob() -> None:
         network = build(kind)
         for position in range(1, len(NATURAL)):
             prefix = Continuation(Sentence(NATURAL.words[:position]), 0)
-            prefix_log_prob = network.replacements(NATURAL, position, ["house"]).prefix_log_prob
-            assert prefix_log_prob == pytest.approx(
-                network.continuation_log_probs([prefix])[0], abs=1e-4
-            )
+            log_prob = network.replacements(NATURAL, position, ["house"]).prefix_log_prob
+            assert log_prob == pytest.approx(network.continuation_log_probs([prefix])[0], abs=1e-4)
         assert network.replacements(NATURAL, 0, ["They"]).prefix_log_prob == 0
     assert np.isnan(build("bilstm").replacements(NATURAL, 2, ["house"]).prefix_log_prob)

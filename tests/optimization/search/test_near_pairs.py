@@ -40,7 +40,7 @@ def make_problems(
         yield Candidates(words, natural, (*rules, *constraints))
 
 
-def check_near_pairs(models: Sequence[LanguageModel], candidates: Candidates) -> int:
+def check(models: Sequence[LanguageModel], candidates: Candidates) -> int:
     """Compare with all allowed sentences under all models; return the number of pairs."""
     natural = candidates.natural
     sentences = [
@@ -77,10 +77,7 @@ def test_ngram_near_pairs_are_optimal(
     unseen: list[Sentence],
 ) -> None:
     """Witness: brute force on 20 sentences."""
-    n_pairs = [
-        check_near_pairs((bigram, trigram), problem)
-        for problem in make_problems(english, unseen, 20)
-    ]
+    n_pairs = [check((bigram, trigram), problem) for problem in make_problems(english, unseen, 20)]
     assert len(n_pairs) == 20
     assert sum(n_pairs) > 10
 
@@ -100,9 +97,7 @@ def test_network_near_pairs_are_optimal(
     models = [trigram, *load_models([specification(tiny_checkpoint, name) for name in names])]
     words = Vocabulary.from_sentences(english).inner
     limit = only_words([*map(str.lower, words[:60])])  # so that brute force takes seconds
-    n_pairs = [
-        check_near_pairs(models, problem) for problem in make_problems(english, unseen, n, limit)
-    ]
+    n_pairs = [check(models, problem) for problem in make_problems(english, unseen, n, limit)]
     assert len(n_pairs) == n
     assert sum(n_pairs) > n // 2
 
@@ -111,7 +106,7 @@ def test_near_pairs_are_optimal_for_models_of_every_kind() -> None:
     """Witness: brute force on tables that return all scores, bounds or estimates."""
     candidates = Candidates(WORDS, NATURAL, (no_repeats(WORDS.repeatable),))
     for seed in range(20):
-        check_near_pairs([TableModel(seed + i, says) for i, says in enumerate(SAYS)], candidates)
+        check([TableModel(seed + i, says) for i, says in enumerate(SAYS)], candidates)
 
 
 def test_models_that_agree_have_no_pair() -> None:
@@ -119,7 +114,7 @@ def test_models_that_agree_have_no_pair() -> None:
     model = TableModel(0, "bound")
     assert near_pairs((model, model), Candidates(WORDS, NATURAL)) == {}
     unchangeable = Candidates(WORDS, NATURAL, (max_changes(0),))
-    assert check_near_pairs((TableModel(0), TableModel(1)), unchangeable) == 0
+    assert check((TableModel(0), TableModel(1)), unchangeable) == 0
 
 
 def test_impossible_sentences_form_no_pair() -> None:
@@ -130,4 +125,4 @@ def test_impossible_sentences_form_no_pair() -> None:
     models = [TableModel(0), TableModel(1), RejectsB(2)]
     pairs = near_pairs(models, Candidates(WORDS, NATURAL))
     assert [*pairs] == [(models[0].name, models[1].name)]
-    check_near_pairs([models[0], RejectsB(1)], Candidates(WORDS, NATURAL.replace(1, "e")))
+    check([models[0], RejectsB(1)], Candidates(WORDS, NATURAL.replace(1, "e")))

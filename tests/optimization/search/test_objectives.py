@@ -40,9 +40,7 @@ SCORES = arrays(np.float64, (3, 12), elements=st.floats(-50, 0))
         ("fluent", [-20.0, -33.0, -40.1], -33.0, False),
     ],
 )
-def test_losses_and_constraints(
-    name: str, log_probs: list[float], loss: float, feasible: bool
-) -> None:
+def test_losses_and_limits(name: str, log_probs: list[float], loss: float, feasible: bool) -> None:
     """Witness: by hand from the definitions."""
     column = np.array(log_probs)[:, None]
     assert OBJECTIVES[name].loss(column)[0] == pytest.approx(loss)

@@ -1,6 +1,7 @@
 """Searches between scorers with different units."""
 
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -173,13 +174,7 @@ def test_near_pairs_scale_gains_by_standard_deviations(
     ((position, word),) = near_pairs(models, candidates, sds).values()
     best = 0.0
     for index in range(len(natural)):
-        allowed = [
-            w
-            for w, is_allowed in zip(
-                words.at(index), candidates.allowed(natural, index), strict=True
-            )
-            if is_allowed
-        ]
+        allowed = [*compress(words.at(index), candidates.allowed(natural, index))]
         gains = np.array(
             [m.replacement_scores(natural, index, allowed) - m.scores([natural]) for m in models]
         ) / np.array([[sds[m.name]] for m in models])

@@ -97,9 +97,7 @@ def test_bfloat16_pairs_have_float32_scores(make_model: ModelFactory) -> None:
 
 @pytest.mark.parametrize("kind", ["gpt2", "pythia", "llama", "roberta", "modernbert"])
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_scoring_in_float32_does_not_change_the_model(
-    make_model: ModelFactory, kind: str, dtype: str
-) -> None:
+def test_float32_does_not_change_the_model(make_model: ModelFactory, kind: str, dtype: str) -> None:
     """Witness: a copy of the network that PyTorch cast to float32."""
     model, float32_model = make_model(kind, dtype), make_model(kind, dtype, doubled=True)
     network = model.checkpoint.model  # type: ignore[attr-defined]

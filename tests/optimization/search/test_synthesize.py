@@ -86,14 +86,9 @@ def test_a_triplets_numbers_follow_equation_4(
     texts = (triplet.natural, triplet.synthetic_1, triplet.synthetic_2)
     n, s1, s2 = np.stack([m.log_probs([*texts]) for m in (bigram, trigram)]).T
     assert triplet.controversiality == pytest.approx(n[0] - s1[0] + n[1] - s2[1])
-    assert s1[0] < n[0]
-    assert s1[1] >= n[1]
-    assert s2[1] < n[1]
-    assert s2[0] >= n[0]
-    assert (triplet.log_prob_synthetic_1_model_2, triplet.log_prob_synthetic_2_model_1) == (
-        s1[1],
-        s2[0],
-    )
+    assert np.array_equal([s1 < n, s2 < n], [[True, False], [False, True]])
+    assert triplet.log_prob_synthetic_1_model_2 == s1[1]
+    assert triplet.log_prob_synthetic_2_model_1 == s2[0]
 
 
 def test_unusable_input_is_refused(
@@ -206,9 +201,8 @@ def test_evaluations_and_costs_are_complete() -> None:
         calls = model.scored_sentences
         assert len(calls) - 1 == len(set(calls))  # the final check scores the result again
         assert result.costs[model.name].rows > len(scored)
-    assert [s.cost.rows for s in result.climb.steps] == sorted(
-        s.cost.rows for s in result.climb.steps
-    )
+    rows = [step.cost.rows for step in result.climb.steps]
+    assert rows == sorted(rows)
 
 
 class RoundingModel(TableModel):
@@ -222,10 +216,8 @@ class RoundingModel(TableModel):
 def test_constraints_hold_without_rounding_errors() -> None:
     """Property: scored alone, like the floor, every result reaches it."""
     for seed in range(10):
-        accept = RoundingModel(seed, "estimate")
-        result = synthesize(
-            accept, TableModel(seed + 50), NATURAL, WORDS, recipe=RECIPES["golan2023"]
-        )
+        accept, reject = RoundingModel(seed, "estimate"), TableModel(seed + 50)
+        result = synthesize(accept, reject, NATURAL, WORDS, recipe=GOLAN2023)
         scores = [accept.log_probs([sentence])[0] for sentence in (NATURAL, result.synthetic)]
         assert scores[1] >= scores[0]
 
@@ -237,17 +229,15 @@ def test_unsuccessful_searches_are_retried_with_other_seeds() -> None:
     """Witness: `synthesize` with each seed by itself; costs are those of all searches."""
     accept, reject = TableModel(197), TableModel(697)
     natural = Sentence(("A", "b", "c", "d"))
-    single_results = [
-        synthesize(accept, reject, natural, FEW_WORDS, seed=seed) for seed in range(2)
-    ]
-    assert [single.changed for single in single_results] == [False, True]
+    results = [synthesize(accept, reject, natural, FEW_WORDS, seed=seed) for seed in range(2)]
+    assert [single.changed for single in results] == [False, True]
     unchanged, _, _ = synthesize_triplet(reject, accept, natural, FEW_WORDS)
     assert unchanged.synthetic_1 == natural
     assert "table 697 exact should reject is the natural sentence" in unchanged.equality_note
     triplet, first, _ = synthesize_triplet(reject, accept, natural, FEW_WORDS, seeds=3)
-    assert triplet.synthetic_1 == single_results[1].synthetic
+    assert triplet.synthetic_1 == results[1].synthetic
     for name, cost in first.costs.items():
-        assert cost == single_results[0].costs[name] + single_results[1].costs[name]
+        assert cost == results[0].costs[name] + results[1].costs[name]
     later_triplet, _, _ = synthesize_triplet(reject, accept, natural, FEW_WORDS, seed=1, seeds=3)
     assert later_triplet.synthetic_1 == triplet.synthetic_1
     with pytest.raises(InputError, match="seeds must be at least 1, got 0"):
@@ -283,10 +273,8 @@ def test_the_facts_of_a_synthesis_survive_json() -> None:
     synthetic = Sentence.parse(facts["synthetic"])
     assert facts["changed"]
     assert facts["log_probs_natural"]["accept"] == accept.score(NATURAL)
-    assert facts["log_probs_synthetic"] == {
-        "accept": accept.score(synthetic),
-        "reject": reject.score(synthetic),
-    }
+    scores = {"accept": accept.score(synthetic), "reject": reject.score(synthetic)}
+    assert facts["log_probs_synthetic"] == scores
     assert facts["steps"][-1]["sentence"] == facts["synthetic"]
     assert set(facts["costs"]) == {accept.name, reject.name}
 

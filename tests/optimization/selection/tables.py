@@ -25,9 +25,8 @@ def random_table(n_sentences: int = 60, n_models: int = 3, seed: int = 0) -> Sco
     shared = rng.normal(size=(n_sentences, 1))
     scores = np.round(shared + rng.normal(size=(n_sentences, n_models)), 1) - 20
     texts = [f"Row{r} {' '.join(rng.permutation(WORDS)[: 2 + r % 5])}." for r in range(n_sentences)]
-    return ScoreTable(
-        tuple(map(Sentence.parse, texts)), tuple(f"model-{m}" for m in range(n_models)), scores
-    )
+    models = tuple(f"model-{m}" for m in range(n_models))
+    return ScoreTable(tuple(map(Sentence.parse, texts)), models, scores)
 
 
 def repetitive_table() -> ScoreTable:
@@ -109,12 +108,10 @@ def check_selection(
     ranks /= len(table.log_probs)
     total = 0.0
     for pair in pairs:
-        column_1, column_2 = table.models.index(pair.model_1), table.models.index(pair.model_2)
+        columns = [table.models.index(model) for model in (pair.model_1, pair.model_2)]
         reported = [pair.rank_1_model_1, pair.rank_1_model_2]
         reported += [pair.rank_2_model_1, pair.rank_2_model_2]
-        expected = [
-            ranks[row, model] for row in (pair.row_1, pair.row_2) for model in (column_1, column_2)
-        ]
+        expected = [ranks[row, column] for row in (pair.row_1, pair.row_2) for column in columns]
         assert reported == pytest.approx(expected, abs=1e-12)
         assert min(expected[1], expected[2]) >= 0.5
         assert question.agreeing or max(expected[0], expected[3]) < 0.5

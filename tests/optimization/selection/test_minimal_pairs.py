@@ -1,7 +1,7 @@
 """Minimal pairs on which models disagree: the best set, its proof and infeasible questions."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Set
 from dataclasses import replace
 from itertools import combinations, permutations
 from math import exp
@@ -61,9 +61,7 @@ def make_scores_from_margins(
     return MinimalPairScores(tuple(pairs), ("m0", "m1"), sides)
 
 
-def objective_value(
-    scores: MinimalPairScores, row: int, model_1: int, model_2: int, objective: str
-) -> float:
+def value(scores: MinimalPairScores, row: int, model_1: int, model_2: int, objective: str) -> float:
     """Compute the objective by its definition, one number at a time."""
     margins: list[list[float]] = [
         [g - b for g, b in zip(*pair, strict=True)] for pair in scores.log_probs.tolist()
@@ -77,12 +75,8 @@ def objective_value(
         ]
         return min(below) / len(margins)
     probabilities = [1 / (1 + exp(-0.055 * margins[row][m])) for m in (model_1, model_2)]
-    return (
-        0.055
-        * (probabilities[0] - probabilities[1])
-        * (margins[row][model_1] - margins[row][model_2])
-        / 2
-    )
+    difference = margins[row][model_1] - margins[row][model_2]
+    return 0.055 * (probabilities[0] - probabilities[1]) * difference / 2
 
 
 def search_exhaustively(
@@ -91,7 +85,7 @@ def search_exhaustively(
     *,
     rows: Collection[int] | None = None,
     kept_pairs: Collection[tuple[str, str, str]] = (),
-    kept_sentences: Collection[Sentence] = (),
+    kept_sentences: Set[Sentence] = frozenset(),
 ) -> tuple[int, int, list[int], float] | None:
     """Search all sets for the best one; None if no set exists.
 
@@ -126,9 +120,7 @@ def search_exhaustively(
                 paradigm_counts = Counter(scores.pairs[row].paradigm for row in chosen)
                 pairs = [scores.pairs[row] for row in chosen]
                 new = [pair for pair in pairs if (*models, pair.pair_id) not in kept_pairs]
-                repeats = sum(
-                    pair.good in kept_sentences or pair.bad in kept_sentences for pair in new
-                )
+                repeats = sum(not kept_sentences.isdisjoint((p.good, p.bad)) for p in new)
                 if max(paradigm_counts.values()) <= (question.per_paradigm or n_needed):
                     shares = [paradigm_counts[name] for name in paradigms]
                     sets.append((chosen, shares, n_needed - len(new), -repeats))
@@ -150,9 +142,7 @@ def search_exhaustively(
                 question.word_cap and max(word_counts.values()) > question.word_cap
             ):
                 continue
-            gain = sum(
-                objective_value(scores, row, model_1, model_2, question.objective) for row in chosen
-            )
+            gain = sum(value(scores, row, model_1, model_2, question.objective) for row in chosen)
             for more_kept, more_unrepeated, more_shares, more_value in enumerate_goals(
                 number + 1, texts, word_counts
             ):
@@ -177,11 +167,8 @@ def paradigm_shares(selection: MinimalPairSelection) -> list[int]:
     """Return the counts of all paradigms in all halves, ascending."""
     counts = Counter((p.model_1, p.model_2, p.paradigm) for p in selection.pairs)
     halves = permutations(selected_models(selection), 2)
-    return sorted(
-        counts[*half, name]
-        for half in halves
-        for name in {*map(str, selection.verdicts["paradigm"])}
-    )
+    names = {*map(str, selection.verdicts["paradigm"])}
+    return sorted(counts[*half, name] for half in halves for name in names)
 
 
 QUESTIONS = st.builds(
@@ -273,7 +260,7 @@ def test_larger_selections_equal_a_plain_integer_program(seed: int) -> None:
             limits |= rules
             for rule in rules:
                 rows.setdefault(rule, []).append(len(values))
-            values.append(objective_value(scores, row, wrong, right, "margin"))
+            values.append(value(scores, row, wrong, right, "margin"))
     matrix = np.zeros((len(rows), len(values)))
     for number, columns in enumerate(rows.values()):
         matrix[number, columns] = 1
@@ -328,14 +315,9 @@ def test_shares_are_even_if_halves_need_the_same_sentences() -> None:
 def test_verdicts_include_paradigms_without_disagreement() -> None:
     scores = make_scores(1, 300, 2)
     agreed = np.where(np.arange(300) < 100, np.abs(scores.margins).T, scores.margins.T).T
-    scores = replace(
-        scores,
-        pairs=(
-            *(replace(pair, paradigm="agreed") for pair in scores.pairs[:100]),
-            *scores.pairs[100:],
-        ),
-        log_probs=np.stack([agreed - 20, np.full((300, 2), -20.0)], axis=1),
-    )
+    pairs = tuple(replace(pair, paradigm="agreed") for pair in scores.pairs[:100])
+    log_probs = np.stack([agreed - 20, np.full((300, 2), -20.0)], axis=1)
+    scores = replace(scores, pairs=(*pairs, *scores.pairs[100:]), log_probs=log_probs)
     selection = select_minimal_pairs(scores)
     rows = list(zip(*selection.verdicts.values(), strict=True))
     assert rows[0] == ("agreed", "m0", "m1", 100, 0, 0, 0, 0)
@@ -372,28 +354,24 @@ def test_reviewed_selections_equal_the_exhaustive_optimum(
     """Witness: exhaustive search, first by the goals of a review, then by those without one."""
     scores = make_scores(seed, n_pairs, 2, n_paradigms)
     try:
-        old_selection = select_minimal_pairs(scores, MinimalPairQuestion(per_pair=4))
+        old = select_minimal_pairs(scores, MinimalPairQuestion(per_pair=4))
     except InfeasibleError:
         return
-    rejected = {p.trial_id for k, p in enumerate(old_selection.pairs) if bits >> k & 1}
-    rejected_sentences = {
-        s for p in old_selection.pairs if p.trial_id in rejected for s in (p.good, p.bad)
-    }
+    rejected = {p.trial_id for k, p in enumerate(old.pairs) if bits >> k & 1}
+    rejected_sentences = {s for p in old.pairs if p.trial_id in rejected for s in (p.good, p.bad)}
     kept_pairs = {
-        (p.model_1, p.model_2, p.pair_id) for p in old_selection.pairs if p.trial_id not in rejected
+        (p.model_1, p.model_2, p.pair_id) for p in old.pairs if p.trial_id not in rejected
     }
     rows = [k for k, p in enumerate(scores.pairs) if not rejected_sentences & {p.good, p.bad}]
     rows += [
         k for k, p in enumerate(scores.pairs) if p.pair_id in {name for *_, name in kept_pairs}
     ]
     question = MinimalPairQuestion(per_pair=per_pair)
-    kept_sentences = {
-        s for p in old_selection.pairs if p.trial_id not in rejected for s in (p.good, p.bad)
-    }
+    kept_sentences = {s for p in old.pairs if p.trial_id not in rejected for s in (p.good, p.bad)}
     optimum = search_exhaustively(
         scores, question, rows=rows, kept_pairs=kept_pairs, kept_sentences=kept_sentences
     )
-    trials = [replace(pair_trial(pair), group=1) for pair in old_selection.pairs]
+    trials = [replace(pair_trial(pair), group=1) for pair in old.pairs]
     review = make_review(trials, rejected, Decision.NONE)
     if optimum is None:
         with pytest.raises(InfeasibleError):
@@ -402,13 +380,13 @@ def test_reviewed_selections_equal_the_exhaustive_optimum(
     selection = select_minimal_pairs(scores, question, review=review)
     check_rules(selection)
     new = [p for p in selection.pairs if (p.model_1, p.model_2, p.pair_id) not in kept_pairs]
-    repeats = sum(p.good in kept_sentences or p.bad in kept_sentences for p in new)
+    repeats = sum(not kept_sentences.isdisjoint((p.good, p.bad)) for p in new)
     goals = (len(selection.pairs) - len(new), -repeats, paradigm_shares(selection))
     assert goals == optimum[:3]
     assert selection.certificate.objective == pytest.approx(optimum[3], abs=1e-9)
     selected_ids = {p.trial_id for p in selection.pairs}
     assert {i.item_id for i in selection.changed} == {
-        p.trial_id for p in old_selection.pairs if p.trial_id not in rejected | selected_ids
+        p.trial_id for p in old.pairs if p.trial_id not in rejected | selected_ids
     }
 
 

@@ -32,7 +32,7 @@ def natural_problems(draw: st.DrawFn) -> tuple[ScoreTable, int]:
     return ScoreTable(None, models, scores.reshape(n_sentences, n_models)), per_pair
 
 
-def search_exhaustively(
+def find_optimum(
     table: ScoreTable,
     per_pair: int,
     usable: frozenset[int] | None = None,
@@ -55,9 +55,9 @@ def test_selections_equal_the_exhaustive_optimum(
     problem: tuple[ScoreTable, int], *, agreeing: bool
 ) -> None:
     table, per_pair = problem
-    witness = search_exhaustively(table, per_pair, agreeing=agreeing)
+    witness = find_optimum(table, per_pair, agreeing=agreeing)
     if witness is None:
-        is_feasible = search_exhaustively(table, 1, agreeing=agreeing) is not None
+        is_feasible = find_optimum(table, 1, agreeing=agreeing) is not None
         number = "1 pair" if is_feasible else "0 pairs"
         with pytest.raises(InfeasibleError, match=f"at most {number} can be selected"):
             tables.choose(table, per_pair=per_pair, agreeing=agreeing)
@@ -82,19 +82,15 @@ def solve_with_highs(table: ScoreTable, demand: list[int]) -> float:
     cost = np.stack(
         [np.where((ranks[a] >= 0.5) & (ranks[r] < 0.5), ranks[r], 1e3) for r, a in sources]
     )
-    served_rows, used_rows = (
+    served, used = (
         np.kron(np.eye(len(sources)), np.ones(n)),
         np.kron(np.ones(len(sources)), np.eye(n)),
     )
-    return float(
-        linprog(cost.ravel(), used_rows, np.ones(n), served_rows, demand, bounds=(0, 1)).fun
-    )
+    return float(linprog(cost.ravel(), used, np.ones(n), served, demand, bounds=(0, 1)).fun)
 
 
 @pytest.mark.parametrize(("n_sentences", "n_models", "per_pair"), [(26, 3, 1), (92, 4, 3)])
-def test_selections_of_scarce_sentences_equal_highs(
-    n_sentences: int, n_models: int, per_pair: int
-) -> None:
+def test_scarce_sentences_equal_highs(n_sentences: int, n_models: int, per_pair: int) -> None:
     """Nearly every sentence is needed, so sources compete; SciPy's HiGHS solves the LP."""
     table = tables.random_table(n_sentences, n_models)
     witness = solve_with_highs(table, [per_pair] * (n_models * (n_models - 1)))
@@ -138,13 +134,11 @@ def test_matching_minimizes_differences_of_length(lengths: list[int]) -> None:
     sentences = [Sentence.parse("x" * length + "!") for length in lengths]
     rows_1, rows_2 = range(half), range(half, 2 * half)
 
-    def sum_differences(matched: list[tuple[int, int]]) -> int:
+    def cost_of(matched: list[tuple[int, int]]) -> int:
         return sum(abs(lengths[row_1] - lengths[row_2]) for row_1, row_2 in matched)
 
-    witness = min(
-        sum_differences(list(zip(rows_1, order, strict=True))) for order in permutations(rows_2)
-    )
-    assert sum_differences(match_sentences(sentences, rows_1, rows_2)) == witness
+    witness = min(cost_of(list(zip(rows_1, order, strict=True))) for order in permutations(rows_2))
+    assert cost_of(match_sentences(sentences, rows_1, rows_2)) == witness
 
 
 @given(st.text("!?.", min_size=2, max_size=10))
@@ -153,13 +147,11 @@ def test_matching_minimizes_pairs_of_question_and_statement(marks: str) -> None:
     sentences = [Sentence.parse("x" * (1 + n % 3) + mark) for n, mark in enumerate(marks)]
     rows_1, rows_2 = range(half), range(half, 2 * half)
 
-    def count_mixed_pairs(matched: Iterable[tuple[int, int]]) -> int:
+    def count_mixed(matched: Iterable[tuple[int, int]]) -> int:
         return sum((marks[row_1] == "?") != (marks[row_2] == "?") for row_1, row_2 in matched)
 
-    witness = min(
-        count_mixed_pairs(zip(rows_1, order, strict=True)) for order in permutations(rows_2)
-    )
-    assert count_mixed_pairs(match_sentences(sentences, rows_1, rows_2)) == witness
+    witness = min(count_mixed(zip(rows_1, order, strict=True)) for order in permutations(rows_2))
+    assert count_mixed(match_sentences(sentences, rows_1, rows_2)) == witness
 
 
 def test_matching_ignores_end_marks_and_breaks_ties_by_row() -> None:
@@ -183,7 +175,7 @@ def test_repetitive_sentences_are_not_selected(
     selection = tables.choose(table, per_pair=2, agreeing=True, **rule)
     rows = {row for pair in selection.pairs for row in (pair.row_1, pair.row_2)}
     assert rows <= usable
-    witness = search_exhaustively(table, 2, usable, agreeing=True)
+    witness = find_optimum(table, 2, usable, agreeing=True)
     assert selection.certificate.objective == pytest.approx(witness)
 
 
@@ -191,25 +183,23 @@ def test_sentences_that_differ_in_end_marks_are_selected_once() -> None:
     """Participants see no end mark. Witness: exhaustive search over distinct sentences."""
     scores = [[-9.0, -1.0], [-1.0, -9.0], [-8.0, -2.0], [-2.0, -8.0], [-5.0, -5.0]]
     texts = ("What a day!", "What a day.", "Dogs bark.", "Owls hoot.", "Cats purr.")
-    table = ScoreTable(parse_sentences(*texts), ("a", "b"), np.array(scores))
+    table = ScoreTable(parse_all(*texts), ("a", "b"), np.array(scores))
     selection = tables.choose(table, per_pair=1)
     rows = {row for pair in selection.pairs for row in (pair.row_1, pair.row_2)}
     assert len({Sentence.parse(texts[row]).bare for row in rows}) == 2
     assert selection.certificate.objective == pytest.approx(
-        search_exhaustively(table, 1, frozenset({0, 2, 3, 4}))
+        find_optimum(table, 1, frozenset({0, 2, 3, 4}))
     )
 
 
 def test_pairs_contain_normalized_sentences() -> None:
     scores = np.array([[-9.0, -1.0], [-1.0, -9.0], [-5.0, -5.0]])
-    table = ScoreTable(
-        parse_sentences("  Dogs   bark", "Owls hoot !", "Cats purr"), ("a", "b"), scores
-    )
+    table = ScoreTable(parse_all("  Dogs   bark", "Owls hoot !", "Cats purr"), ("a", "b"), scores)
     (pair,) = tables.choose(table, per_pair=1).pairs
-    assert (pair.sentence_1, pair.sentence_2) == parse_sentences("Dogs bark.", "Owls hoot!")
+    assert (pair.sentence_1, pair.sentence_2) == parse_all("Dogs bark.", "Owls hoot!")
 
 
-def parse_sentences(*texts: str) -> tuple[Sentence, ...]:
+def parse_all(*texts: str) -> tuple[Sentence, ...]:
     return tuple(map(Sentence.parse, texts))
 
 
@@ -247,7 +237,7 @@ def test_jointly_missing_sentences_are_counted() -> None:
         (make_scores([-2, -1], [-1, -2]), {"same_length": True}, "need texts"),
         (
             make_scores([-2, -1], [-1, -2]),
-            {"excluded": parse_sentences("A b")},
+            {"excluded": parse_all("A b")},
             "Add the column 'sentence'",
         ),
         (
@@ -258,26 +248,20 @@ def test_jointly_missing_sentences_are_counted() -> None:
         (tables.random_table(), {"counts": (("model-0", "model-1", -1),)}, "at least 0, got -1"),
     ],
 )
-def test_bad_questions_are_refused(
-    table: ScoreTable, question: dict[str, Any], message: str
-) -> None:
+def test_bad_question_is_refused(table: ScoreTable, question: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         tables.choose(table, **question)
 
 
-COUNTS_BY_PAIR = {("model-0", "model-1"): 1, ("model-0", "model-2"): 0, ("model-1", "model-2"): 3}
+COUNTS = {("model-0", "model-1"): 1, ("model-0", "model-2"): 0, ("model-1", "model-2"): 3}
 
 
 def test_selections_with_counts_per_pair_equal_highs() -> None:
     """SciPy's HiGHS solves the LP with one demand per ordered pair of models."""
     table = tables.random_table(40)
-    demand = [
-        COUNTS_BY_PAIR[f"model-{min(s)}", f"model-{max(s)}"] for s in permutations(range(3), 2)
-    ]
+    demand = [COUNTS[f"model-{min(s)}", f"model-{max(s)}"] for s in permutations(range(3), 2)]
     witness = solve_with_highs(table, demand)
-    selection = tables.choose(
-        table, per_pair=5, counts=tuple((*p, n) for p, n in COUNTS_BY_PAIR.items())
-    )
+    selection = tables.choose(table, per_pair=5, counts=tuple((*p, n) for p, n in COUNTS.items()))
     assert selection.certificate.objective == pytest.approx(witness, abs=1e-9)
     tables.check_selection(table, selection)
     assert [p.model_1 + p.model_2 for p in selection.pairs] == (
@@ -292,7 +276,5 @@ def test_excluded_sentences_are_ranked_but_not_selected() -> None:
     excluded = [replace(table.sentences[r], end="!") for r in (0, 3, 5)]
     selection = tables.choose(table, per_pair=1, excluded=excluded)
     remaining = frozenset(range(12)) - {0, 3, 5}
-    assert selection.certificate.objective == pytest.approx(
-        search_exhaustively(table, 1, remaining)
-    )
+    assert selection.certificate.objective == pytest.approx(find_optimum(table, 1, remaining))
     tables.check_selection(table, selection, excluded)

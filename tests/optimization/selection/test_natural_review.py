@@ -56,24 +56,22 @@ def test_reviewed_selections_equal_the_exhaustive_optimum(
     table, per_pair, new_per_pair, bits, excluded_rows = case
     assert table.sentences is not None
     try:
-        old_selection = choose(table, per_pair=per_pair)
+        old = choose(table, per_pair=per_pair)
     except InfeasibleError:
         return
-    rejected = {p.trial_id for k, p in enumerate(old_selection.pairs) if bits >> k & 1}
+    rejected = {p.trial_id for k, p in enumerate(old.pairs) if bits >> k & 1}
     unusable = set(excluded_rows)
     excluded = [table.sentences[row] for row in unusable]
-    pairs_by_models: dict[tuple[str, str], list[Pair]] = {
-        m: [] for m in combinations(table.models, 2)
-    }
-    for pair in old_selection.pairs:
+    by_models: dict[tuple[str, str], list[Pair]] = {m: [] for m in combinations(table.models, 2)}
+    for pair in old.pairs:
         if pair.trial_id in rejected:
             unusable |= {pair.row_1, pair.row_2}
         elif not unusable & {pair.row_1, pair.row_2}:
-            pairs_by_models[pair.model_1, pair.model_2].append(pair)
+            by_models[pair.model_1, pair.model_2].append(pair)
     # Keep the pairs with the least values; all other sentences may complete the selection
     candidates = [
         p
-        for subset in pairs_by_models.values()
+        for subset in by_models.values()
         for p in sorted(subset, key=lambda p: pair_value(table, p))[:new_per_pair]
     ]
 
@@ -87,7 +85,7 @@ def test_reviewed_selections_equal_the_exhaustive_optimum(
         unused = set(range(len(table.log_probs))) - unusable - rows
         return find_least_sum(fractional_ranks(table.log_probs), counts, unused)
 
-    review = make_review(old_selection.pairs, rejected)
+    review = make_review(old.pairs, rejected)
     # Subsets that can be completed, the largest first
     feasible_subsets = [
         subset
@@ -101,24 +99,22 @@ def test_reviewed_selections_equal_the_exhaustive_optimum(
         return
     selection = choose(table, per_pair=new_per_pair, review=review, excluded=excluded)
     selected_ids = {pair.trial_id for pair in selection.pairs}
-    kept_pairs = [
-        p for subset in pairs_by_models.values() for p in subset if p.trial_id in selected_ids
-    ]
+    kept_pairs = [p for subset in by_models.values() for p in subset if p.trial_id in selected_ids]
     assert len(kept_pairs) == len(feasible_subsets[0])
     best = min(
         find_rest_sum(subset) + sum(pair_value(table, pair) for pair in subset)
         for subset in combinations(
-            [p for subset in pairs_by_models.values() for p in subset], len(kept_pairs)
+            [p for subset in by_models.values() for p in subset], len(kept_pairs)
         )
         if all(
             sum((p.model_1, p.model_2) == models for p in subset) <= new_per_pair
-            for models in pairs_by_models
+            for models in by_models
         )
     )
     assert selection.certificate.objective == pytest.approx(best, abs=1e-9)
     check_selection(table, selection, excluded)
     assert not unusable & {row for p in selection.pairs for row in (p.row_1, p.row_2)}
-    removed = {p.trial_id for p in old_selection.pairs} - rejected - selected_ids
+    removed = {p.trial_id for p in old.pairs} - rejected - selected_ids
     assert {item.item_id for item in selection.changed} == removed
     assert all(item.rule for item in selection.changed)
 
@@ -127,7 +123,7 @@ def test_pairs_that_become_inadmissible_are_removed() -> None:
     """New sentences may move a sentence below the median of the model that must accept it."""
     table = random_table()
     assert table.sentences is not None
-    old_selection = choose(table, per_pair=4)
+    old = choose(table, per_pair=4)
     new_sentences = [Sentence.parse(f"New sentence number {n}") for n in range(60)]
     larger = ScoreTable(
         (*table.sentences, *new_sentences),
@@ -137,17 +133,17 @@ def test_pairs_that_become_inadmissible_are_removed() -> None:
     ranks = fractional_ranks(larger.log_probs)
     admissible_ids = {
         p.trial_id
-        for p in old_selection.pairs
+        for p in old.pairs
         if ranks[table.models.index(p.model_2), p.row_1] >= 0.5
         and ranks[table.models.index(p.model_1), p.row_2] >= 0.5
         and ranks[table.models.index(p.model_1), p.row_1] < 0.5
         and ranks[table.models.index(p.model_2), p.row_2] < 0.5
     }
-    assert len(admissible_ids) < len(old_selection.pairs)
-    new_selection = choose(larger, per_pair=4, review=make_review(old_selection.pairs, set()))
-    assert admissible_ids <= {p.trial_id for p in new_selection.pairs}
-    assert {item.item_id for item in new_selection.changed} == {
-        p.trial_id for p in old_selection.pairs
+    assert len(admissible_ids) < len(old.pairs)
+    later = choose(larger, per_pair=4, review=make_review(old.pairs, set()))
+    assert admissible_ids <= {p.trial_id for p in later.pairs}
+    assert {item.item_id for item in later.changed} == {
+        p.trial_id for p in old.pairs
     } - admissible_ids
 
 
@@ -173,35 +169,31 @@ def test_changes_name_the_rule_and_its_key(question: dict[str, Any], key: str) -
     table = replace(table, sentences=tuple(sentences))
     ranks = fractional_ranks(table.log_probs)
     # The kept pairs have two lengths and repetitions, which some of the rules forbid
-    old_selection = choose(table, per_pair=3, agreeing=True)
+    old = choose(table, per_pair=3, agreeing=True)
     if key == "agreeing":
         agreeing_row = next(r for r in range(900) if ranks[:2, r].min() > 0.6)
-        first = old_selection.pairs[0]
+        first = old.pairs[0]
         pair = replace(
             first, sentence_1=sentences[agreeing_row], row_1=agreeing_row, trial_id="pair-odd"
         )
-        old_selection = replace(old_selection, pairs=(pair, *old_selection.pairs[1:]))
-    excluded = (
-        [sentences[p.row_1] for p in old_selection.pairs[:1]] if question.get("excluded") else []
-    )
+        old = replace(old, pairs=(pair, *old.pairs[1:]))
+    excluded = [sentences[p.row_1] for p in old.pairs[:1]] if question.get("excluded") else []
     models, rows = question.get("models", table.models), question.get("rows", 900)
     columns = [table.models.index(model) for model in models]
     smaller = ScoreTable(tuple(sentences[:rows]), models, table.log_probs[:rows, columns])
     rules = {
         name: question[name] for name in question if name not in {"excluded", "models", "rows"}
     }
-    new_selection = choose(
+    later = choose(
         smaller,
-        review=make_review(old_selection.pairs, set()),
+        review=make_review(old.pairs, set()),
         excluded=excluded,
         **{"per_pair": 3, **rules},
     )
-    removed = {p.trial_id for p in old_selection.pairs} - {p.trial_id for p in new_selection.pairs}
-    assert {item.item_id for item in new_selection.changed} == removed != set()
-    assert key in {item.key for item in new_selection.changed}
-    assert all(
-        item.item_id in str(item) and item.key in str(item) for item in new_selection.changed
-    )
+    removed = {p.trial_id for p in old.pairs} - {p.trial_id for p in later.pairs}
+    assert {item.item_id for item in later.changed} == removed != set()
+    assert key in {item.key for item in later.changed}
+    assert all(item.item_id in str(item) and item.key in str(item) for item in later.changed)
 
 
 def test_reviews_need_texts() -> None:
@@ -215,14 +207,12 @@ def test_reviews_need_texts() -> None:
 def test_sentences_of_kept_trials_are_avoided_if_possible() -> None:
     """Witness: by hand. A kept random trial contains the best sentences for the new pair."""
     table = random_table()
-    old_selection = choose(table, per_pair=4)
-    rejected = old_selection.pairs[0]
-    review = make_review(old_selection.pairs, {rejected.trial_id})
-    unconstrained = choose(table, per_pair=4, review=review)
-    (new_id,) = {p.trial_id: p for p in unconstrained.pairs}.keys() - {
-        p.trial_id for p in old_selection.pairs
-    }
-    pair = next(p for p in unconstrained.pairs if p.trial_id == new_id)
+    old = choose(table, per_pair=4)
+    rejected = old.pairs[0]
+    review = make_review(old.pairs, {rejected.trial_id})
+    free = choose(table, per_pair=4, review=review)
+    (new_id,) = {p.trial_id: p for p in free.pairs}.keys() - {p.trial_id for p in old.pairs}
+    pair = next(p for p in free.pairs if p.trial_id == new_id)
     assert pair.sentence_1 is not None
     assert pair.sentence_2 is not None
     texts = (pair.sentence_1, pair.sentence_2)
@@ -230,16 +220,16 @@ def test_sentences_of_kept_trials_are_avoided_if_possible() -> None:
         *("trial-x", 1, Condition.RANDOM_NATURAL, "", "", *texts, Kind.NATURAL, Kind.NATURAL, "")
     )
     extended_review = Review((*review.decisions, *undecided_items([trial])))
-    new_selection = choose(table, per_pair=4, review=extended_review)
-    assert not {s for p in new_selection.pairs for s in (p.sentence_1, p.sentence_2)} & {*texts}
+    later = choose(table, per_pair=4, review=extended_review)
+    assert not {s for p in later.pairs for s in (p.sentence_1, p.sentence_2)} & {*texts}
     # Without other sentences, they are used
     other_sentences = [
         s
         for s in table.sentences or ()
-        if s not in {s for p in unconstrained.pairs for s in (p.sentence_1, p.sentence_2)}
+        if s not in {s for p in free.pairs for s in (p.sentence_1, p.sentence_2)}
     ]
     forced = choose(table, per_pair=4, review=extended_review, excluded=other_sentences)
-    assert forced.pairs == unconstrained.pairs
+    assert forced.pairs == free.pairs
 
 
 def make_table_of_lengths(n: int, lengths: list[int], n_models: int, seed: int) -> ScoreTable:
@@ -302,11 +292,9 @@ def test_same_length_has_no_effect_on_a_single_length() -> None:
 
 def test_reviews_work_with_same_length() -> None:
     table = make_table_of_lengths(120, [5, 6, 6], 3, 1)
-    old_selection = choose(table, per_pair=6, same_length=True)
-    rejected = {pair.trial_id for pair in old_selection.pairs[::5]}
-    new_selection = choose(
-        table, per_pair=6, same_length=True, review=make_review(old_selection.pairs, rejected)
-    )
-    kept_ids = {pair.trial_id for pair in old_selection.pairs} - rejected
-    assert kept_ids <= {pair.trial_id for pair in new_selection.pairs}
-    assert not new_selection.changed
+    old = choose(table, per_pair=6, same_length=True)
+    rejected = {pair.trial_id for pair in old.pairs[::5]}
+    later = choose(table, per_pair=6, same_length=True, review=make_review(old.pairs, rejected))
+    kept_ids = {pair.trial_id for pair in old.pairs} - rejected
+    assert kept_ids <= {pair.trial_id for pair in later.pairs}
+    assert not later.changed

@@ -34,15 +34,15 @@ def test_reviewed_selections_equal_the_exhaustive_optimum(
     """Witness: every set that satisfies the rules and contains no rejected triplet."""
     triplets, question = problem
     try:
-        old_selection = select_triplets(triplets, question, tokens=TOKEN_COUNTS)
+        old = select_triplets(triplets, question, tokens=TOKEN_COUNTS)
     except InfeasibleError:
         return
-    if not old_selection.triplets:
+    if not old.triplets:
         return
-    names = [triplet.triplet_id for triplet in old_selection.triplets]
+    names = [triplet.triplet_id for triplet in old.triplets]
     rejected = {name for k, name in enumerate(names) if bits >> k & 1}
     kept_names = set(names) - rejected
-    review = make_review(old_selection.triplets, rejected, Decision.NONE)
+    review = make_review(old.triplets, rejected, Decision.NONE)
     sets = [
         candidate
         for candidate in allowed_sets(triplets, question)
@@ -60,15 +60,15 @@ def test_reviewed_selections_equal_the_exhaustive_optimum(
     )
     values = set_values(largest, triplets, question)
     best = max(values) if question.objective == "controversiality" else min(values)
-    new_selection = select_triplets(triplets, question, tokens=TOKEN_COUNTS, review=review)
-    certificate = new_selection.certificate
-    assert len(kept_names & {t.triplet_id for t in new_selection.triplets}) == n_kept
+    new = select_triplets(triplets, question, tokens=TOKEN_COUNTS, review=review)
+    certificate = new.certificate
+    assert len(kept_names & {t.triplet_id for t in new.triplets}) == n_kept
     assert certificate.objective == pytest.approx(best, abs=1e-6)
     assert certificate.bound == pytest.approx(best, abs=3e-6)
     assert certificate.status == "optimal"
-    removed = kept_names - {t.triplet_id for t in new_selection.triplets}
-    assert {item.item_id for item in new_selection.changed} == removed
-    assert all(item.rule for item in new_selection.changed)
+    removed = kept_names - {t.triplet_id for t in new.triplets}
+    assert {item.item_id for item in new.changed} == removed
+    assert all(item.rule for item in new.changed)
 
 
 def test_a_review_of_trials_applies_to_their_triplets() -> None:
@@ -103,14 +103,12 @@ def test_three_rounds_change_only_rejected_triplets() -> None:
         all_rejected.add(rejected)
         first_rows.append(len(rows))
         rows += make_review(current.triplets, {rejected}, Decision.NONE).decisions
-        new_selection = select_triplets(
-            triplets, QUESTION, review=Review(tuple(rows), tuple(first_rows))
-        )
-        names = {t.triplet_id for t in new_selection.triplets}
+        new = select_triplets(triplets, QUESTION, review=Review(tuple(rows), tuple(first_rows)))
+        names = {t.triplet_id for t in new.triplets}
         assert {t.triplet_id for t in current.triplets} - {rejected} <= names
         assert not all_rejected & names
-        assert not new_selection.changed
-        current = new_selection
+        assert not new.changed
+        current = new
 
 
 @pytest.mark.parametrize(
@@ -127,21 +125,19 @@ def test_three_rounds_change_only_rejected_triplets() -> None:
 def test_changes_name_the_rule_and_its_key(number: int, rules: dict[str, Any], key: str) -> None:
     """Witness: by hand; each question forbids some of the kept triplets."""
     question: dict[str, Any] = {"quantiles": 0, "per_pair": number}
-    old_selection = select_example(**question)[1]
-    new_selection = select_example(
-        review=make_review(old_selection.triplets, set(), Decision.NONE), **(question | rules)
+    old = select_example(**question)[1]
+    new = select_example(
+        review=make_review(old.triplets, set(), Decision.NONE), **(question | rules)
     )[1]
-    removed = {t.triplet_id for t in old_selection.triplets} - {
-        t.triplet_id for t in new_selection.triplets
-    }
-    assert {item.item_id for item in new_selection.changed} == removed != set()
-    assert key in {item.key for item in new_selection.changed}
+    removed = {t.triplet_id for t in old.triplets} - {t.triplet_id for t in new.triplets}
+    assert {item.item_id for item in new.changed} == removed != set()
+    assert key in {item.key for item in new.changed}
 
 
 def test_removed_triplets_are_named() -> None:
-    triplets, old_selection = select_example()
-    remaining = [t for t in triplets if t.triplet_id != old_selection.triplets[0].triplet_id]
-    new_selection = select_triplets(
-        remaining, QUESTION, review=make_review(old_selection.triplets, set(), Decision.NONE)
+    triplets, old = select_example()
+    remaining = [t for t in triplets if t.triplet_id != old.triplets[0].triplet_id]
+    new = select_triplets(
+        remaining, QUESTION, review=make_review(old.triplets, set(), Decision.NONE)
     )
-    assert old_selection.triplets[0].triplet_id in {item.item_id for item in new_selection.changed}
+    assert old.triplets[0].triplet_id in {item.item_id for item in new.changed}

@@ -89,9 +89,8 @@ def objective_values(triplets: Sequence[Triplet], question: TripletQuestion) -> 
 def set_values(
     sets: Iterable[Sequence[Triplet]], triplets: Sequence[Triplet], question: TripletQuestion
 ) -> list[float]:
-    value_by_id = dict(
-        zip((t.triplet_id for t in triplets), objective_values(triplets, question), strict=True)
-    )
+    values = zip(triplets, objective_values(triplets, question), strict=True)
+    value_by_id = {t.triplet_id: value for t, value in values}
     return [sum(value_by_id[t.triplet_id] for t in chosen) for chosen in sets]
 
 
@@ -104,10 +103,8 @@ def costs(triplets: Sequence[Triplet], question: TripletQuestion) -> FloatArray:
         return -values
     controversiality = disagreements(triplets).sum(axis=0)
     controversiality -= controversiality.min()
-    n_selected = sum(required_counts(triplets, question).values())
-    return np.asarray(
-        values - controversiality / (2 * n_selected * max(1.0, controversiality.max()))
-    )
+    size = sum(required_counts(triplets, question).values())
+    return np.asarray(values - controversiality / (2 * size * max(1.0, controversiality.max())))
 
 
 def assign_halves(values: list[float], n: int) -> list[int]:
