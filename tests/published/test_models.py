@@ -65,9 +65,7 @@ def test_discounts_and_sizes_equal_those_of_lmplz(published_data: Path) -> None:
     assert [len(table.keys) for table in estimated.tables.orders] == [61_063, 679_808, 1_414_634]
 
 
-def test_a_synthesized_sentence_keeps_its_constraints(
-    published_data: Path, models: dict[int, NgramModel]
-) -> None:
+def test_synthesis_keeps_constraints(published_data: Path, models: dict[int, NgramModel]) -> None:
     """With the published vocabulary; a fifth of its words is unknown to these models."""
     words = read_vocabulary(published_data / "contstimlang")
     assert (len(words.initial), len(words.inner), len(words.repeatable)) == (5_977, 23_180, 42)
@@ -107,7 +105,7 @@ def tokenizers(published_data: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["gpt2", "roberta"])
-def test_tokens_of_a_word_do_not_depend_on_its_neighbours(
+def test_tokens_do_not_depend_on_neighbours(
     published_data: Path, tokenizers: Path, name: str
 ) -> None:
     """Witness: the tokenizer on whole sentences of the study's words."""

@@ -95,9 +95,7 @@ def test_pairs_of_question_and_statement_are_reported(tmp_path: Path) -> None:
     assert f"In {mixed} of 9 pairs a question is paired with a statement" in " ".join(messages)
 
 
-def test_triplet_selection_and_its_record(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_selection_and_its_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     candidates, out = tmp_path / "t.csv", tmp_path / "chosen.csv"
     write_table(candidates, columns_of(Triplet, some_triplets(4)))
     inputs = file_names(tmp_path)
@@ -117,7 +115,7 @@ def test_triplet_selection_and_its_record(
         ("worst-rank", "prefers triplets with many nats"),
     ],
 )
-def test_warning_quotes_figures_of_the_objective_only(
+def test_warning_quotes_its_objective_only(
     tmp_path: Path, objective: Objective, expected: str
 ) -> None:
     """Witness: the table in docs/design.md, which has figures for `controversiality` only."""
@@ -190,7 +188,7 @@ def test_rejection_changes_only_trials_of_the_item(tmp_path: Path) -> None:
     write_table(triplets, columns_of(Triplet, some_triplets(8, MODELS[:2])))
     selected, trials = tmp_path / "chosen.csv", tmp_path / "trials.csv"
     selection_settings = TripletRules(per_pair=4, quantiles=0)
-    design_options: dict[str, Any] = {
+    options: dict[str, Any] = {
         "groups": 4,
         "random_per_group": 2,
         "catch_per_group": 1,
@@ -200,7 +198,7 @@ def test_rejection_changes_only_trials_of_the_item(tmp_path: Path) -> None:
         SelectPairs(scores=scores, out=pairs, settings=NaturalRules(per_pair=4)),
         SelectTriplets(triplets=triplets, out=selected, settings=selection_settings),
         MakeDesign(
-            out=trials, pairs=pairs, triplets=selected, sentences=natural, **design_options, seed=1
+            out=trials, pairs=pairs, triplets=selected, sentences=natural, **options, seed=1
         ),
     )
     reviews: tuple[Path, ...] = ()

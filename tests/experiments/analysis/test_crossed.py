@@ -16,7 +16,7 @@ from contstim.experiments.analysis.crossed import (
 )
 from contstim.experiments.analysis.intervals import uncertainty_of
 from contstim.experiments.analysis.measures import MEASURES, Measure
-from contstim.experiments.analysis.ratings import Scope, gather, scope_mask, subset
+from contstim.experiments.analysis.ratings import Scope, scope_mask, subset
 from contstim.files.arrays import FloatArray
 from tests.experiments.analysis.simulation import simulate
 
@@ -85,7 +85,7 @@ def test_variance_matches_the_corrected_bootstrap(measure: Measure) -> None:
     n / (n - 1) a + k / (k - 1) b - n k / ((n - 1) (k - 1)) (c - a - b), for n people and k items.
     """
     experiment = simulate(groups=(12,), follow=0.7, seed=4)
-    ratings = gather(experiment.trials, experiment.responses, experiment.scores)
+    ratings = experiment.gather()
     group = ratings.groups[0]
     masks = [np.ones((3, len(group.trials)), np.bool_)]
     n, k = 12, len(group.trials)
@@ -119,7 +119,7 @@ def test_variance_matches_the_corrected_bootstrap(measure: Measure) -> None:
 def test_influences_match_a_literal_jackknife() -> None:
     """Brute force: remove each trial from the experiment and evaluate again."""
     experiment = simulate(groups=(4,), each=2, seed=5)
-    ratings = gather(experiment.trials, experiment.responses, experiment.scores)
+    ratings = experiment.gather()
     (group,) = ratings.groups
     for measure in MEASURES:
         mask = scope_mask(group.trials, Scope.NATURAL, ratings.models)
@@ -171,16 +171,16 @@ def test_experiments_at_once_match_single_experiments(sizes: tuple[int, ...], pe
     rng = np.random.default_rng(7)
     joint_jackknives, single_jackknives = [], []
     for number, size in enumerate(sizes):
-        has_trial = np.ones((3, size), dtype=np.bool_)
-        has_trial[1, : size // 2] = False
-        has_trial[2] = number != 1
+        is_rated = np.ones((3, size), dtype=np.bool_)
+        is_rated[1, : size // 2] = False
+        is_rated[2] = number != 1
         agreements = (rng.random((5, people, 3, size)) < 0.6).astype(np.float64)
         ceilings = rng.random((5, people, 1, size))
         items = 100 * number + np.arange(size)
-        joint_jackknives.append(jackknife_of_means(agreements, ceilings, has_trial, items))
+        joint_jackknives.append(jackknife_of_means(agreements, ceilings, is_rated, items))
         single_jackknives.append(
             [
-                _jackknife_by_hand(a, c, has_trial, items)
+                _jackknife_by_hand(a, c, is_rated, items)
                 for a, c in zip(agreements, ceilings, strict=True)
             ]
         )

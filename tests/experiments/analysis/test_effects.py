@@ -21,18 +21,14 @@ from contstim.experiments.design.artificial import artificial_participants, simu
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
 from tests.examples import examples
-from tests.experiments.analysis.simulation import Experiment, simulate
+from tests.experiments.analysis.simulation import simulate
 
 UNITS: tuple[Units, ...] = ("groups", "participants")
 
 
-def gather_ratings(experiment: Experiment) -> Ratings:
-    return gather(experiment.trials, experiment.responses, experiment.scores)
-
-
 @pytest.fixture(scope="module")
 def ratings() -> Ratings:
-    return gather_ratings(simulate(groups=(5,) * 10, each=6, follow=0.85))
+    return simulate(groups=(5,) * 10, each=6, follow=0.85).gather()
 
 
 @pytest.mark.parametrize("scope", [s for s in Scope if s not in (Scope.OVERALL, Scope.MINIMAL)])
@@ -78,9 +74,9 @@ def test_true_model_is_not_below_the_ceiling() -> None:
 
 def test_results_are_means_over_groups_of_participant_means() -> None:
     """Groups differ in size. Computed by hand from the values of all participants."""
-    ratings = gather_ratings(simulate(groups=(2, 5, 3)))
+    ratings = simulate(groups=(2, 5, 3)).gather()
     family = [("a", CEILING)]
-    groups, people = (
+    groups, by_person = (
         compare(ratings, Scope.NATURAL, COSINE, family, Sampling(units)) for units in UNITS
     )
     evaluation = groups.evaluation
@@ -90,9 +86,9 @@ def test_results_are_means_over_groups_of_participant_means() -> None:
     ):
         means = [values[evaluation.groups == n].mean() for n in (1, 2, 3)]
         assert getattr(groups.comparisons[0], side) == pytest.approx(np.mean(means))
-        assert getattr(people.comparisons[0], side) == pytest.approx(values.mean())
-    assert (groups.comparisons[0].n_units, people.comparisons[0].n_units) == (3, 10)
-    assert people.comparisons[0].holds_for == "these items"
+        assert getattr(by_person.comparisons[0], side) == pytest.approx(values.mean())
+    assert (groups.comparisons[0].n_units, by_person.comparisons[0].n_units) == (3, 10)
+    assert by_person.comparisons[0].holds_for == "these items"
 
 
 def test_crossed_test_divides_the_difference_by_its_error(ratings: Ratings) -> None:
@@ -116,9 +112,7 @@ def test_crossed_test_divides_the_difference_by_its_error(ratings: Ratings) -> N
 
 def test_standardised_differences_divide_by_the_sd_of_responses() -> None:
     """Witness: numpy's variance of the difference in single responses of each participant."""
-    ratings = gather_ratings(
-        simulate(groups=(60,), each=40, conditions=(Condition.RANDOM_NATURAL,))
-    )
+    ratings = simulate(groups=(60,), each=40, conditions=(Condition.RANDOM_NATURAL,)).gather()
     family = [("a", "b")]
     (test,) = compare(ratings, Scope.RANDOM, ACCURACY, family, Sampling("crossed")).comparisons
     shares = np.array([test.value_first, test.value_second])
@@ -139,11 +133,11 @@ def test_few_groups_and_shared_items_are_crossed() -> None:
         ((3,) * 6, planned, "groups"),
         ((3,) * 10, every_contrast("abc"), "groups"),
     ):
-        ratings = gather_ratings(simulate(groups=groups, conditions=random))
+        ratings = simulate(groups=groups, conditions=random).gather()
         assert suited_units(ratings, contrasts, Sampling()) == units
     # Holm's first of six tests must be below .05 / 6, which nine groups reach and seven do not.
     for n, units in ((7, "crossed"), (9, "groups")):
-        ratings = gather_ratings(simulate(groups=(3,) * n, conditions=random))
+        ratings = simulate(groups=(3,) * n, conditions=random).gather()
         holm = Sampling(correction="holm")
         assert suited_units(ratings, every_contrast("abc"), holm) == units
     first, *others = ratings.groups
@@ -191,7 +185,7 @@ BETWEEN_GROUPS = "the variance is that between groups, because there are too few
     ],
 )
 def test_interval_notes(groups: tuple[int, ...], trials: int, population: str, note: str) -> None:
-    ratings = gather_ratings(simulate(groups=groups, conditions=(Condition.RANDOM_NATURAL,)))
+    ratings = simulate(groups=groups, conditions=(Condition.RANDOM_NATURAL,)).gather()
     first = [np.arange(12) < trials for _ in ratings.groups]
     few = subset(ratings, first)
     result = compare(few, Scope.RANDOM, ACCURACY, every_contrast("abc"), Sampling("crossed"))
@@ -260,14 +254,10 @@ def test_interval_of_independent_responses_is_wilsons(right: int, k: int) -> Non
 
 
 @pytest.mark.parametrize("units", ["groups", "participants"])
-@pytest.mark.parametrize(("people", "follow"), [(5, 1.0), (2, 0.9)])
-def test_interval_contains_the_difference_strictly(
-    units: Units, people: int, follow: float
-) -> None:
+@pytest.mark.parametrize(("n", "follow"), [(5, 1.0), (2, 0.9)])
+def test_interval_contains_the_difference_strictly(units: Units, n: int, follow: float) -> None:
     """Also if all groups have the same difference, or all responses but one agree."""
-    experiment = simulate(
-        groups=(people,) * 10, conditions=[Condition.RANDOM_NATURAL], follow=follow
-    )
+    experiment = simulate(groups=(n,) * 10, conditions=[Condition.RANDOM_NATURAL], follow=follow)
     log_probs = experiment.scores.log_probs.copy()
     log_probs[:, 1] = log_probs[:, 0]
     log_probs[[2, 3], 1] = log_probs[[3, 2], 0]  # b differs from a on one trial only
@@ -300,7 +290,7 @@ def test_significance_and_interval_agree(
     experiment = simulate(
         groups=(people,) * groups, each=1, conditions=conditions, follow=follow, seed=seed
     )
-    ratings, sampling = gather_ratings(experiment), Sampling(units, correction=correction)
+    ratings, sampling = experiment.gather(), Sampling(units, correction=correction)
     for scope in (Scope.RANDOM, Scope.NATURAL):
         for measure in MEASURES:
             result = compare(ratings, scope, measure, every_contrast("abc"), sampling)
@@ -313,9 +303,7 @@ def test_significance_and_interval_agree(
 
 def test_equivalence_matches_scipys_one_sided_tests() -> None:
     """Witness: groups of one participant are compared by t-tests of groups."""
-    ratings = gather_ratings(
-        simulate(groups=(1,) * 14, each=4, conditions=[Condition.RANDOM_NATURAL])
-    )
+    ratings = simulate(groups=(1,) * 14, each=4, conditions=[Condition.RANDOM_NATURAL]).gather()
     family = [("a", "b"), ("b", "c")]
     sampling = Sampling("crossed", smallest_effect=0.2)
     result = compare(ratings, Scope.RANDOM, ACCURACY, family, sampling)

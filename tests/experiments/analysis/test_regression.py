@@ -53,22 +53,19 @@ def sandwich_covariances(
         bread = np.linalg.inv((design * (p * (1 - p))[:, None]).T @ design)
         beta = beta + bread @ design.T @ (choices - p)
     n, k = design.shape
-    covariances = []
-    for labels_of_way in ways:
-        unique_labels = sorted(set(labels_of_way.tolist()))
+    matrices = []
+    for way in ways:
+        unique_labels = sorted(set(way.tolist()))
         meat = np.zeros((k, k))
         for label in unique_labels:
             score = sum(
-                (
-                    design[row] * (choices[row] - p[row])
-                    for row in np.flatnonzero(labels_of_way == label)
-                ),
+                (design[row] * (choices[row] - p[row]) for row in np.flatnonzero(way == label)),
                 np.zeros(k),
             )
             meat += np.outer(score, score)
         correction = len(unique_labels) / (len(unique_labels) - 1) * (n - 1) / (n - k)
-        covariances.append(bread @ meat @ bread * correction)
-    return beta, covariances[0], covariances[1], covariances[2]
+        matrices.append(bread @ meat @ bread * correction)
+    return beta, matrices[0], matrices[1], matrices[2]
 
 
 def test_estimates_and_errors_match_the_literal_sandwich() -> None:
@@ -83,10 +80,8 @@ def test_estimates_and_errors_match_the_literal_sandwich() -> None:
     )
     errors = np.sqrt(np.diag(people + items - both))
     coefficients = [fitted["coefficients"][name] for name in ("gpt2", "rnn")]
-    assert [coefficient.value for coefficient in coefficients] == pytest.approx(beta, rel=1e-6)
-    assert [coefficient.standard_error for coefficient in coefficients] == pytest.approx(
-        errors, rel=1e-6
-    )
+    assert [c.value for c in coefficients] == pytest.approx(beta, rel=1e-6)
+    assert [c.standard_error for c in coefficients] == pytest.approx(errors, rel=1e-6)
     assert (fitted["choices"], fitted["participants"], fitted["items"]) == (1_200, 20, 60)
     assert not fitted["repaired"]
 
@@ -123,15 +118,13 @@ def test_swapping_sentences_does_not_change_estimates(seed: int, effect: float) 
     lengths = np.random.default_rng(seed).normal(2, 1, 15)[items.astype(int)]
     is_swapped = (np.random.default_rng([seed, 1]).random(15) < 0.5)[items.astype(int)]
     sign = np.where(is_swapped, -1.0, 1.0)
-    original_fit = clustered_logit(
-        choices, {"gpt2": ratios, "length": lengths}, participants, items
-    )
+    fit = clustered_logit(choices, {"gpt2": ratios, "length": lengths}, participants, items)
     predictors = {"gpt2": sign * ratios, "length": sign * lengths}
     swapped_fit = clustered_logit(
         np.where(is_swapped, 1 - choices, choices), predictors, participants, items
     )
     for name in ("gpt2", "length"):
-        original, swapped = original_fit["coefficients"][name], swapped_fit["coefficients"][name]
+        original, swapped = fit["coefficients"][name], swapped_fit["coefficients"][name]
         assert swapped.value == pytest.approx(original.value, rel=1e-6, abs=1e-9)
         assert swapped.standard_error == pytest.approx(original.standard_error, rel=1e-6)
         assert swapped.p_value == pytest.approx(original.p_value, rel=1e-5, abs=1e-12)
@@ -146,12 +139,10 @@ def test_planted_effect_is_recovered(oriented: bool) -> None:
         np.where(is_swapped, 1 - choices, choices),
         np.where(is_swapped, -ratios, ratios),
     )
-    slope = clustered_logit(choices, {"ratio": ratios}, participants, items)["coefficients"][
-        "ratio"
-    ]
-    assert slope.low < 0.05 < slope.high
-    assert slope.standard_error < 0.003
-    assert slope.p_value < 1e-10
+    fit = clustered_logit(choices, {"ratio": ratios}, participants, items)["coefficients"]["ratio"]
+    assert fit.low < 0.05 < fit.high
+    assert fit.standard_error < 0.003
+    assert fit.p_value < 1e-10
 
 
 @pytest.mark.parametrize(
@@ -193,9 +184,7 @@ def test_covariance_with_negative_eigenvalues_is_repaired() -> None:
         )
         indefinite = bool(np.linalg.eigvalsh(people + items - both).min() < -1e-9)
         assert fitted["repaired"] == indefinite
-        assert all(
-            coefficient.standard_error >= 0 for coefficient in fitted["coefficients"].values()
-        )
+        assert all(c.standard_error >= 0 for c in fitted["coefficients"].values())
         any_indefinite = any_indefinite or indefinite
     assert any_indefinite
 
@@ -230,11 +219,9 @@ def test_choices_of_an_experiment_are_for_sentence_2(unfinished: bool) -> None:
     assert ratings.size == len(responses)
     masks = [np.array([t.trial_id not in catch for t in g.trials]) for g in ratings.groups]
     fit = regress_choices(subset(ratings, masks), ["rnn"])
-    actual_slope, expected_slope = (
-        regression["coefficients"]["rnn"] for regression in (fit, expected)
-    )
-    assert actual_slope.value == pytest.approx(expected_slope.value)
-    assert actual_slope.standard_error == pytest.approx(expected_slope.standard_error)
+    slope, reference = (regression["coefficients"]["rnn"] for regression in (fit, expected))
+    assert slope.value == pytest.approx(reference.value)
+    assert slope.standard_error == pytest.approx(reference.standard_error)
     assert (fit["choices"], fit["items"]) == (len(rated), 16)
     assert len(rated) == (32 - 5 if unfinished else 32)
     assert fit["left_out"] == 0  # unseen trials are not missing ratings
@@ -252,7 +239,7 @@ def _call_arguments(
 def test_narrow_ratios_are_noted() -> None:
     """Ratios of random pairs are divided by 100, all others stay."""
     experiment = simulate_experiment(groups=(6, 6), each=6, follow=0.7)
-    ratings = gather(experiment.trials, experiment.responses, experiment.scores)
+    ratings = experiment.gather()
     groups = []
     for group in ratings.groups:
         narrow = [trial.condition is Condition.RANDOM_NATURAL for trial in group.trials]
@@ -271,14 +258,14 @@ def test_narrow_ratios_are_noted() -> None:
 def test_coefficients_that_rest_on_few_choices_are_noted() -> None:
     """Participants follow model a except in a few choices, which are counted one by one."""
     experiment = simulate_experiment(conditions=(Condition.RANDOM_NATURAL,), follow=0.97, seed=3)
-    ratings = gather(experiment.trials, experiment.responses, experiment.scores)
+    ratings = experiment.gather()
     n_against = sum(
         int((np.sign(group.ratings - 3.5) * np.sign(group.ratios[0]) < 0).sum())
         for group in ratings.groups
     )
     assert 0 < n_against < 10
-    notes = {
+    note_by_model = {
         row["model"]: row["note"] for row in regressions(ratings, 0.95) if row["scope"] != "overall"
     }
-    assert notes["a"].startswith(f"{n_against} of 144 choices go against the model")
-    assert notes["b"] == notes["c"] == ""
+    assert note_by_model["a"].startswith(f"{n_against} of 144 choices go against the model")
+    assert note_by_model["b"] == note_by_model["c"] == ""

@@ -11,7 +11,7 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.mixed.comparison import MixedAnalysis
-from contstim.experiments.analysis.run import Analysis, analyze
+from contstim.experiments.analysis.run import Analysis
 from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.platforms.r import RSettings, export_r
 from contstim.experiments.responses.table import write_responses
@@ -116,9 +116,7 @@ def test_analysis_does_not_depend_on_order(
     experiment_and_swapped: tuple[Experiment, Experiment],
 ) -> None:
     def run_analysis(experiment: Experiment) -> Analysis:
-        return analyze(
-            experiment.trials, experiment.responses, experiment.scores, sampling=Sampling()
-        )
+        return experiment.analyze(sampling=Sampling())
 
     original, swapped = map(run_analysis, experiment_and_swapped)
     assert swapped.orientations == original.orientations
@@ -199,7 +197,7 @@ def test_swapped_fixed_trials_are_rejected_before_exclusions(
     message = f"{name}' is {condition}, so it compares natural .* swap the sentences"
     paths = write_files(experiment, tmp_path / "files")
     for run in (
-        lambda: analyze(experiment.trials, experiment.responses, experiment.scores),
+        experiment.analyze,
         lambda: fit(paths, tmp_path / "out"),
         lambda: export_r(experiment.trials, tmp_path / "r", RSettings(*paths[1:])),
     ):

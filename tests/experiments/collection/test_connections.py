@@ -45,12 +45,10 @@ def connect(port: int, n_connections: int, request: bytes = b"") -> Iterator[lis
     with ExitStack() as stack:
         sockets = []
         for _ in range(n_connections):
-            connection = stack.enter_context(
-                socket.create_connection(("127.0.0.1", port), timeout=30)
-            )
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
             if request:
-                connection.sendall(request)
-            sockets.append(connection)
+                client.sendall(request)
+            sockets.append(client)
         yield sockets
 
 

@@ -89,10 +89,8 @@ def verify_review(
 ) -> None:
     """Check that rejected items are removed and kept trials stay; counts fillers that can stay."""
     rejected = review.rejected
-    trials_reviewed = {
-        item.item_id: item for item in review.decisions if item.kind is ItemKind.TRIAL
-    }
-    kept_trials = {i: t for i, t in trials_reviewed.items() if not review.rejects(t)}
+    reviewed = {item.item_id: item for item in review.decisions if item.kind is ItemKind.TRIAL}
+    kept_trials = {i: t for i, t in reviewed.items() if not review.rejects(t)}
     # A rejected trial of a triplet rejects all sentences of the triplet
     rejected_words = {s.words for t in review.decisions if review.rejects(t) for s in t.sentences}
     uses = Counter(
@@ -109,10 +107,10 @@ def verify_review(
         if item is not None and is_same and item.group == trial.group:
             n_kept[trial.condition, trial.group] += 1
         elif trial.condition in FILLERS:
-            repeated = [
+            texts = [
                 s.text for s in (trial.sentence_1, trial.sentence_2) if s.words in rejected_words
             ]
-            require_that(not repeated, f"{trial_id} has a sentence of a rejected item: {repeated}")
+            require_that(not texts, f"{trial_id} has a sentence of a rejected item: {texts}")
     # A random or catch trial can stay if its sentences are still natural and no other trial
     # uses them
     design_ids = {trial.trial_id for trial in trials}
@@ -253,12 +251,12 @@ def test_error_for_rejected_stimuli_names_the_command() -> None:
 
 def test_error_counts_missing_sentences() -> None:
     catch = next(t for t in BEFORE.trials if t.condition == Condition.CATCH)
-    texts = {
+    used = {
         s for t in BEFORE.trials if t.condition in FILLERS for s in (t.sentence_1, t.sentence_2)
     }
     review = review_trials(BEFORE.trials, {catch.trial_id})
     with pytest.raises(InfeasibleError, match=r"need 0 more sentences for random .* and 1 of two"):
-        design_with(natural=[s for s in NATURAL if s in texts], review=review)
+        design_with(natural=[s for s in NATURAL if s in used], review=review)
 
 
 def test_sentences_of_rejected_pairs_are_not_drawn_as_fillers() -> None:

@@ -99,7 +99,7 @@ def test_accuracies_and_ceilings_match_the_analysis(participants: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "participants", "units"),
+    ("sizes", "people", "units"),
     [
         ((9, 9, 9, 9), 4, "crossed"),
         ((14,), 6, "crossed"),
@@ -108,19 +108,17 @@ def test_accuracies_and_ceilings_match_the_analysis(participants: int) -> None:
     ],
 )
 def test_significance_matches_the_analysis(
-    sizes: tuple[int, ...], participants: int, units: Units
+    sizes: tuple[int, ...], people: int, units: Units
 ) -> None:
     """Witness: `compare`, one experiment at a time."""
     rng = np.random.default_rng(len(sizes))
     models, expected = ("a", "b", "c"), np.zeros((3, 3))
     ratios = [rng.normal(size=(size, 3)) for size in sizes]
-    answers = [rng.normal(size=(6, participants, len(r))) + 1.2 * r[:, 0] > 0 for r in ratios]
+    votes = [rng.normal(size=(6, people, len(r))) + 1.2 * r[:, 0] > 0 for r in ratios]
     for e in range(6):
         groups = [
-            build_group(number, group_ratios, choices[e])
-            for number, (group_ratios, choices) in enumerate(
-                zip(ratios, answers, strict=True), start=1
-            )
+            build_group(number, ratio, choices[e])
+            for number, (ratio, choices) in enumerate(zip(ratios, votes, strict=True), start=1)
         ]
         ratings, family = Ratings(models, tuple(groups)), every_contrast(models)
         result = compare(ratings, Scope.RANDOM, ACCURACY, family, Sampling(units=units))
@@ -130,7 +128,7 @@ def test_significance_matches_the_analysis(
                 expected[(i, j) if contrast.difference > 0 else (j, i)] += 1
     sides = [np.broadcast_to(np.sign(r), (6, *r.shape)) for r in ratios]
     is_evaluated = [np.ones(r.shape, dtype=np.bool_) for r in ratios]
-    n_better = simulated_tests.significantly_better(answers, sides, is_evaluated, units)
+    n_better = simulated_tests.significantly_better(votes, sides, is_evaluated, units)
     np.testing.assert_array_equal(n_better, expected)
     assert expected.sum() > 0
 
@@ -138,11 +136,11 @@ def test_significance_matches_the_analysis(
 def test_expected_accuracy_matches_many_participants() -> None:
     """Brute force: 20,000 participants rate different items; the standard error is below .004."""
     comparisons = random_comparisons(24)
-    populations = build_populations(comparisons)
-    power = simulate_power(comparisons, populations, simulations=2)
+    models = build_populations(comparisons)
+    power = simulate_power(comparisons, models, simulations=2)
     rng = np.random.default_rng(0)
     rows = np.tile(np.arange(24), (20_000, 1))
-    for p, population in enumerate(populations):
+    for p, population in enumerate(models):
         prefers_2 = population.answers(rows, 1, rng)[:, 0]
         agree = prefers_2[..., None] == (comparisons.differences > 0)
         np.testing.assert_allclose(

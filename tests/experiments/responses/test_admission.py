@@ -75,10 +75,10 @@ def test_default_requires_five_of_six_catch_trials() -> None:
     catch = [t.trial_id for t in trials if t.group == 1 and t.condition is Condition.CATCH]
     responses = make_responses(trials, {"honest": 1, "careless": 1})
     errors = {("honest", catch[0]), ("careless", catch[0]), ("careless", catch[1])}
-    changed = [
+    marked = [
         replace(r, rating=5) if (r.participant, r.trial_id) in errors else r for r in responses
     ]
-    assert admit(trials, changed).participants == ("honest",)
+    assert admit(trials, marked).participants == ("honest",)
 
 
 def test_unfinished_participants_are_excluded() -> None:
@@ -124,7 +124,7 @@ NAMES = [*FIELDS]
         ({"max_away": 59}, ["restless"], "absences from the page above 59 s in all"),
     ],
 )
-def test_rules_exclude_and_count_participants(
+def test_rules_exclude_participants(
     rule: dict[str, Any], excluded: list[str], phrase: str | None
 ) -> None:
     admitted = admit(ONE_GROUP, plant(**FIELDS), exclusions=Exclusions(**rule))
@@ -225,19 +225,17 @@ def test_partial_keeps_unfinished_sessions_that_pass_rules() -> None:
 
 def test_escaped_names_match_in_participant_tables(tmp_path: Path) -> None:
     """Names such as @x are escaped, so that a spreadsheet does not read a formula."""
-    responses = plant(**{"@x": {}, "ben": {}})
-    write_responses(tmp_path / "responses.csv", responses)
+    rows = plant(**{"@x": {}, "ben": {}})
+    write_responses(tmp_path / "responses.csv", rows)
     assert "'@x" in (tmp_path / "responses.csv").read_text()
     people, table = tmp_path / "people.csv", tmp_path / "out.csv"
     people.write_text("participant,language\n'@x , English\nben,German\n")
     table.write_text("participant,reason\n'@x,'=left\n")
     exclusions = Exclusions(participants=people, require=("language=English",))
-    assert [*admit(ONE_GROUP, responses, exclusions=exclusions).participants] == ["@x"]
+    assert [*admit(ONE_GROUP, rows, exclusions=exclusions).participants] == ["@x"]
     people.write_text("participant,question,answer\n'@x,language,English\nben,age,30\n")
-    assert [*admit(ONE_GROUP, responses, exclusions=exclusions).participants] == ["@x"]
-    assert admit(ONE_GROUP, responses, exclusions=Exclusions(exclude=table)).excluded == {
-        "@x": "=left"
-    }
+    assert [*admit(ONE_GROUP, rows, exclusions=exclusions).participants] == ["@x"]
+    assert admit(ONE_GROUP, rows, exclusions=Exclusions(exclude=table)).excluded == {"@x": "=left"}
 
 
 @pytest.mark.parametrize(

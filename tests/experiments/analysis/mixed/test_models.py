@@ -49,7 +49,7 @@ def remove_sides(share: float) -> Callable[[GroupRatings], GroupRatings]:
 
 
 @pytest.mark.parametrize(
-    ("share_without_sides", "people", "ratios"),
+    ("sideless", "people", "ratios"),
     [
         (0.3, "slopes", "nats"),
         (2.0, "slopes", "ranks"),
@@ -57,12 +57,10 @@ def remove_sides(share: float) -> Callable[[GroupRatings], GroupRatings]:
         (0.0, "none", "nats"),
     ],
 )
-def test_order_of_sentences_does_not_matter(
-    share_without_sides: float, people: str, ratios: str
-) -> None:
+def test_order_of_sentences_does_not_matter(sideless: float, people: str, ratios: str) -> None:
     """Property: trials with a negative ratio are swapped. Participants lean strongly."""
     ratings = change_groups(
-        draw_ratings(5, people=6, trials=12, leaning=0.8), remove_sides(share_without_sides)
+        draw_ratings(5, people=6, trials=12, leaning=0.8), remove_sides(sideless)
     )
     oriented = change_groups(
         ratings,
@@ -76,10 +74,10 @@ def test_order_of_sentences_does_not_matter(
         ),
     )
     settings = MixedSettings(people=people, ratios=ratios)  # type: ignore[arg-type]
-    oriented_tables, tables = (
+    oriented_result, tables = (
         compare_mixed(data, settings).tables() for data in (oriented, ratings)
     )
-    for name, table in oriented_tables.items():
+    for name, table in oriented_result.items():
         for column, cells in table.items():
             assert tables[name][column] == pytest.approx(cells, abs=1e-6), name
 
@@ -99,15 +97,11 @@ def test_units_and_order_do_not_matter() -> None:
             log_probs=1000 * group.log_probs[:, trials],
         )
 
-    original, shuffled = (
-        fit_mixed(data, ["a"]) for data in (ratings, change_groups(ratings, shuffle))
-    )
-    assert shuffled.log_likelihood == pytest.approx(original.log_likelihood, rel=1e-9)
-    slopes = [fit["a"]["estimate"].value for fit in (original, shuffled)]
+    before, after = (fit_mixed(data, ["a"]) for data in (ratings, change_groups(ratings, shuffle)))
+    assert after.log_likelihood == pytest.approx(before.log_likelihood, rel=1e-9)
+    slopes = [fit["a"]["estimate"].value for fit in (before, after)]
     assert 1000 * slopes[1] == pytest.approx(slopes[0], rel=1e-5)
-    assert shuffled["a"]["typical_effect"] == pytest.approx(
-        original["a"]["typical_effect"], rel=1e-5
-    )
+    assert after["a"]["typical_effect"] == pytest.approx(before["a"]["typical_effect"], rel=1e-5)
 
 
 def keep_participants(keep: int) -> Callable[[Ratings], Ratings]:
@@ -250,11 +244,9 @@ def test_fit_without_random_effects_matches_statsmodels(
     fit = fit_mixed(CHOICES, models, settings)
     expected = statsmodels_class(SENTENCE_2_CHOSEN, build_ratios(models)).fit(disp=False)
     assert fit.log_likelihood == pytest.approx(expected.llf, abs=1e-8)
-    estimates = [row["estimate"] for row in fit.coefficients]
-    assert [estimate.value for estimate in estimates] == pytest.approx(expected.params, rel=1e-6)
-    assert [estimate.standard_error for estimate in estimates] == pytest.approx(
-        expected.bse, rel=1e-5
-    )
+    rows = [row["estimate"] for row in fit.coefficients]
+    assert [estimate.value for estimate in rows] == pytest.approx(expected.params, rel=1e-6)
+    assert [estimate.standard_error for estimate in rows] == pytest.approx(expected.bse, rel=1e-5)
     assert fit.thresholds == []
 
 
@@ -274,20 +266,18 @@ def test_flexible_thresholds_are_an_intercept() -> None:
 def test_choices_coded_one_and_six_fit_the_same(settings: MixedSettings) -> None:
     """Ratings with one degree of confidence have one threshold, the middle, as choices have."""
     coded = code_choices(DRAWN, 1, 6, Scale.CONFIDENCE)
-    choice_analysis, coded_analysis = (
+    choices, coded_analysis = (
         compare_mixed(data, settings, together=True) for data in (CHOICES, coded)
     )
-    likelihoods = [
-        [fit.log_likelihood for fit in data.fits] for data in (choice_analysis, coded_analysis)
-    ]
+    likelihoods = [[fit.log_likelihood for fit in data.fits] for data in (choices, coded_analysis)]
     assert likelihoods[1] == pytest.approx(likelihoods[0], abs=1e-8)
-    assert choice_analysis.empty.log_likelihood == pytest.approx(
+    assert choices.empty.log_likelihood == pytest.approx(
         coded_analysis.empty.log_likelihood, abs=1e-8
     )
-    assert choice_analysis.tables().keys() == coded_analysis.tables().keys()
+    assert choices.tables().keys() == coded_analysis.tables().keys()
     if settings.people == "none":
         n = sum(build_group.ratings.size for build_group in CHOICES.groups)
-        assert choice_analysis.empty.log_likelihood == pytest.approx(n * np.log(0.5))
+        assert choices.empty.log_likelihood == pytest.approx(n * np.log(0.5))
 
 
 INTERCEPTS = MixedSettings(people="intercept")
