@@ -94,7 +94,7 @@ def test_pairs_pass_the_verifier(results: Results, folder: Path) -> None:
     assert all(name in page for name in NAMES)
 
 
-def test_rerun_computes_stale_results(
+def test_a_rerun_computes_only_stale_results(
     results: Results, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("generate", "synthesize_triplet"):

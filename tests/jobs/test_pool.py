@@ -88,16 +88,14 @@ class WatchedExecutor(LocalExecutor):
 
 def test_only_silent_workers_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = WatchedExecutor(10, monkeypatch)
-    silent_workers = []
+    silent = []
     for second in range(1, 20):
         # Worker 0 always gives signs, worker 1 until second 5, worker 2 starts at 8 and gives none
         signs: dict[int, object] = {0: second, 1: min(second, 5)}
         if second >= 8:
             signs[2] = "nothing"
-        silent_workers += [
-            (second, worker) for worker in pool.check_silence(second, signs) if second <= 16
-        ]
-    assert silent_workers == [(16, 1)]
+        silent += [(second, worker) for worker in pool.check_silence(second, signs) if second <= 16]
+    assert silent == [(16, 1)]
     assert pool.check_silence(19.5, {0: 0, 1: 5, 2: "nothing"}) == []  # too soon for another check
     assert pool.check_silence(20, {0: 0, 1: 5, 2: "nothing"}) == [1, 2]
 

@@ -220,10 +220,10 @@ def participate(reader: Reader) -> None:
         ScoreTable.from_file(reader.folder / "trial-scores.csv"),
         "kenlm:trigram.arpa",
     )
-    run = RunSettings(
+    settings = RunSettings(
         f"http://127.0.0.1:{reader.port}", 10, fields_of=lambda _: {"simulated": False}
     )
-    take_part(people, run, reader.folder / "taken-part.journal")
+    take_part(people, settings, reader.folder / "taken-part.journal")
 
 
 def serve_a_model(reader: Reader) -> None:

@@ -110,15 +110,13 @@ def test_z_scores_equal_the_published_z_scores(
         assert (new_evaluation.met[name] == passed).all()
 
 
-def test_pairs_without_judgement_are_excluded(
-    evaluation: AcceptabilityEvaluation, table: Path
-) -> None:
+def test_unjudged_pairs_are_excluded(evaluation: AcceptabilityEvaluation, table: Path) -> None:
     """If no pair is discarded, two pairs are excluded because they have no judgement."""
     judgements = evaluation.judgements
-    complete = replace(
+    all_pairs = replace(
         judgements, pairs=tuple(replace(p, discarded=False) for p in judgements.pairs)
     )
-    new_evaluation = evaluate_acceptability(complete, published_scores(complete, table))
+    new_evaluation = evaluate_acceptability(all_pairs, published_scores(all_pairs, table))
     assert list(new_evaluation.excluded_for().values()) == [0, 2, 0]
 
 

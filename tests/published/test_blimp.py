@@ -48,9 +48,7 @@ def test_67_paradigms_of_12_phenomena_are_read(pairs: list[MinimalPair]) -> None
     assert len({pair.paradigm for pair in pairs if pair.phenomenon == "argument_structure"}) == 9
 
 
-def test_prefix_methods_apply_to_20_paradigms(
-    pairs: list[MinimalPair], trigram: NgramModel
-) -> None:
+def test_prefix_methods_have_20_paradigms(pairs: list[MinimalPair], trigram: NgramModel) -> None:
     """Witness: the flags in the files; 20 paradigms have each of the two prefix methods."""
     all_scores = score_pairs([trigram], sample_pairs(pairs, 20, seed=0), list(Method))
     assert [scores.method for scores in all_scores.by_method] == list(Method)
@@ -93,10 +91,10 @@ def test_average_accuracies_equal_the_published_ones(
 ) -> None:
     """Witness: the averages in the published summary."""
     file = blimp / "raw_results/summary/models_summary.jsonl"
-    (method_scores,) = score_pairs(
+    (scores,) = score_pairs(
         [trigram], sample_pairs(pairs, 1, seed=0), [Method.FULL_SENTENCE]
     ).by_method
-    table = accuracies(method_scores)
+    table = accuracies(scores)
     for model, accuracy in read_published_accuracies(file).items():
         table = table.with_column(model, accuracy)
     overall = dict(zip(table.columns, table.mean(), strict=True))

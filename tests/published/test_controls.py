@@ -129,7 +129,7 @@ SLOPES = MixedSettings()
         ("bert", -23267.9576, -23307.5268),
     ],
 )
-def test_log_likelihoods_equal_clmm(
+def test_likelihoods_equal_clmm(
     ratings: Ratings, model: str, flexible: float, slopes: float
 ) -> None:
     """Witness: clmm(rating ~ ratio + (1 | trial), link = "probit"), without catch trials.

@@ -181,10 +181,8 @@ def test_default_participants_equal_those_of_experiment_1(experiment: Analysis) 
         results = {model.model: model for model in experiment.result(scope, ACCURACY).models}
         assert results[best].lower == pytest.approx(kind.ceiling, abs=1e-6)
         assert results[best].value == pytest.approx(kind.accuracy, abs=1e-6)
-        rival_values = sorted(
-            (m.value for name, m in results.items() if name != best), reverse=True
-        )
-        assert rival_values == pytest.approx(kind.rivals, abs=1e-6)
+        rivals = sorted((m.value for name, m in results.items() if name != best), reverse=True)
+        assert rivals == pytest.approx(kind.rivals, abs=1e-6)
     assert {len(g.participants) for g in experiment.ratings.groups} == {
         kind.raters for kind in measured.kinds.values()
     }
@@ -214,10 +212,8 @@ def test_default_item_variance_equals_the_mixed_model(experiment: Analysis) -> N
         condition = next(c for c in Condition if str(scope).startswith(str(c)))
         settings = MixedSettings(ratios="ranks")
         fit = fit_mixed(choices, ["gpt2"], settings, conditions=(condition,))
-        (trial_deviation,) = (
-            row["standard_deviation"] for row in fit.variances if row["factor"] == "trials"
-        )
-        assert trial_deviation == pytest.approx(kind.items, abs=0.001)
+        (sd,) = (row["standard_deviation"] for row in fit.variances if row["factor"] == "trials")
+        assert sd == pytest.approx(kind.items, abs=0.001)
 
 
 # Without a pilot, the best simulated model is GPT-2, which was second in `ACCEPT`

@@ -136,11 +136,9 @@ def test_choices_by_role_and_near_unanimous_trials(analysis: Analysis) -> None:
     }
     assert len(cells) == 72
     assert cells["gpt2", "bigram"] == (22, 100)
-    counts = {
-        row["condition"]: (row["near_unanimous"], row["trials"]) for row in analysis.unanimity
-    }
-    del counts[Condition.CATCH]
-    assert counts == {
+    table = {row["condition"]: (row["near_unanimous"], row["trials"]) for row in analysis.unanimity}
+    del table[Condition.CATCH]
+    assert table == {
         Condition.RANDOM_NATURAL: (47, 90),
         Condition.NATURAL_CONTROVERSIAL: (132, 360),
         Condition.NATURAL_SYNTHETIC: (487, 720),

@@ -74,11 +74,9 @@ def test_synthesis_keeps_constraints(published_data: Path, models: dict[int, Ngr
     known_words, unknown_words = shared_vocabulary([accept, reject], words)
     assert len(unknown_words) / len(words.words) == pytest.approx(0.2, abs=0.02)
     pair = synthesize(accept, reject, natural, known_words, seed=0)
-    accept_scores, reject_scores = (
-        model.log_probs([natural, pair.synthetic]) for model in (accept, reject)
-    )
-    assert accept_scores[1] >= accept_scores[0]
-    assert reject_scores[1] < reject_scores[0] - 5
+    accepted, rejected = (model.log_probs([natural, pair.synthetic]) for model in (accept, reject))
+    assert accepted[1] >= accepted[0]
+    assert rejected[1] < rejected[0] - 5
     assert not set(pair.synthetic.words) & set(unknown_words)
     second_pair = synthesize(accept, reject, natural, known_words, seed=0)
     assert second_pair.synthetic == pair.synthetic
@@ -105,9 +103,7 @@ def tokenizers(published_data: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["gpt2", "roberta"])
-def test_tokens_do_not_depend_on_neighbours(
-    published_data: Path, tokenizers: Path, name: str
-) -> None:
+def test_tokens_are_independent(published_data: Path, tokenizers: Path, name: str) -> None:
     """Witness: the tokenizer on whole sentences of the study's words."""
     tokenizer = load_checkpoint(str(tokenizers / name), Loading(device="cpu")).tokenizer
     assert words_are_independent(tokenizer)

@@ -84,12 +84,10 @@ def test_pairs_that_are_not_rejected_are_kept(table: ScoreTable) -> None:
     assert not new_selection.changed
     kept_pairs = {pair for pair in old_selection.pairs if pair.trial_id not in rejected}
     assert kept_pairs <= set(new_selection.pairs)
-    rejected_sentences = {
+    rejects = {
         s for p in set(old_selection.pairs) - kept_pairs for s in (p.sentence_1, p.sentence_2)
     }
-    assert not rejected_sentences & {
-        s for p in new_selection.pairs for s in (p.sentence_1, p.sentence_2)
-    }
+    assert not rejects & {s for p in new_selection.pairs for s in (p.sentence_1, p.sentence_2)}
 
 
 def test_published_pairs_have_the_same_ranks_and_a_higher_sum(
@@ -126,9 +124,7 @@ def ids_by_model_pair(selected: tuple[Triplet, ...]) -> dict[tuple[str, str], se
     }
 
 
-def test_sum_of_worst_ranks_is_published(
-    published_data: Path, triplets: tuple[Triplet, ...]
-) -> None:
+def test_published_sum_of_worst_ranks(published_data: Path, triplets: tuple[Triplet, ...]) -> None:
     """The published sets have the same sum of ranks; the one that differs is a tie."""
     new_selection = select_triplets(triplets, TripletQuestion(objective="worst-rank"))
     assert new_selection.certificate.objective == new_selection.certificate.bound == 9_978
@@ -136,14 +132,11 @@ def test_sum_of_worst_ranks_is_published(
     published_ids = {triplet.triplet_id for triplet in published_triplets}
     ranks = zip(triplets, worst_ranks(triplets), strict=True)
     assert sum(rank for t, rank in ranks if t.triplet_id in published_ids) == 9_978
-    selected_ids, published_ids_by_pair = (
+    selected_ids, published = (
         ids_by_model_pair(new_selection.triplets),
         ids_by_model_pair(published_triplets),
     )
-    assert (
-        sum(selected_ids[pair] == published_ids_by_pair[pair] for pair in published_ids_by_pair)
-        == 35
-    )
+    assert sum(selected_ids[pair] == published[pair] for pair in published) == 35
 
 
 def test_controversiality_equals_that_of_other_solvers(triplets: tuple[Triplet, ...]) -> None:

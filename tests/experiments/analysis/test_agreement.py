@@ -30,7 +30,7 @@ def experiment() -> Experiment:
     return Experiment(simulated.trials, simulated.responses, scores)
 
 
-def compute_ratio(experiment: Experiment, model: str, trial: Trial) -> float:
+def ratio(experiment: Experiment, model: str, trial: Trial) -> float:
     score_by_sentence = dict(
         zip(experiment.scores.sentences or (), experiment.scores.column(model), strict=True)
     )
@@ -45,9 +45,7 @@ def test_model_agreement_equals_a_loop_over_trials(experiment: Experiment) -> No
     for first, second in combinations(MODELS, 2):
         points = 0.0
         for trial in trials:
-            both = compute_ratio(experiment, first, trial) * compute_ratio(
-                experiment, second, trial
-            )
+            both = ratio(experiment, first, trial) * ratio(experiment, second, trial)
             ties += both == 0
             points += 0.5 if both == 0 else float(both > 0)
         row, column = MODELS.index(first), MODELS.index(second)
@@ -72,7 +70,7 @@ def test_dominance_equals_a_loop_over_responses(experiment: Experiment) -> None:
             if trial.condition is not condition:
                 continue
             for model, rival in ((trial.model_1, trial.model_2), (trial.model_2, trial.model_1)):
-                value = compute_ratio(experiment, model, trial)
+                value = ratio(experiment, model, trial)
                 second = response.rating > 3.5
                 points[model, rival] += 0.5 if value == 0 else float((value > 0) == second)  # type: ignore[assignment]
                 counts[model, rival] += 1

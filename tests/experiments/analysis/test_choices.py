@@ -182,10 +182,8 @@ def test_missing_ratings_are_left_out_of_means_and_models() -> None:
     ratings = gather_ratings(responses)
     columns = tables.trials_table(ratings)
     for trial_id, mean in zip(columns["trial_id"], columns["mean_rating"], strict=True):
-        trial_ratings = [
-            r.rating for r in responses if r.trial_id == trial_id and r.rating != UNRATED
-        ]
-        assert mean == pytest.approx(np.mean(trial_ratings))
+        values = [r.rating for r in responses if r.trial_id == trial_id and r.rating != UNRATED]
+        assert mean == pytest.approx(np.mean(values))
     model = ratings.models[0]
     lenient = Exclusions(max_missing=0.2)
     assert analyze(

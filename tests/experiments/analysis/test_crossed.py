@@ -54,9 +54,8 @@ def test_outlying_item_leaves_few_degrees_of_freedom() -> None:
     """
     answers = np.zeros((1, 10))
     answers[0, 0] = 1
-    assert variance_components([build_block(answers)]).of_items == pytest.approx(
-        (0.01, 1.62 / 0.576)
-    )
+    components = variance_components([build_block(answers)])
+    assert components.of_items == pytest.approx((0.01, 1.62 / 0.576))
     even = np.tile([0.0, 1.0], (1, 5))
     assert variance_components([build_block(even)]).of_items[1] == pytest.approx(9)
 
@@ -95,7 +94,7 @@ def test_variance_matches_the_corrected_bootstrap(measure: Measure) -> None:
     people_drawn = rng.multinomial(n, np.full(n, 1 / n), 4_000) / n
     by_item = measure.model(group.ratios[:, items_drawn], group.preferences[:, items_drawn])
     values = measure.model(group.ratios, group.preferences)
-    bootstrap_values = np.stack(
+    draws = np.stack(
         [
             np.einsum("pms,sp->ms", by_item, people_drawn),
             by_item.mean(axis=0),
@@ -104,9 +103,7 @@ def test_variance_matches_the_corrected_bootstrap(measure: Measure) -> None:
     )
     groups = jackknife(ratings, measure, masks)
     for first, second in ((0, None), (0, 1)):
-        samples = bootstrap_values[:, first] - (
-            0 if second is None else bootstrap_values[:, second]
-        )
+        samples = draws[:, first] - (0 if second is None else draws[:, second])
         both, items, people = samples.var(axis=1)
         corrected = n / (n - 1) * people + k / (k - 1) * items
         corrected -= n * k / ((n - 1) * (k - 1)) * (both - items - people)

@@ -204,15 +204,11 @@ def build_uncertainty(
     difference: float, variance: float, freedom: float, items: float
 ) -> Uncertainty:
     """Build an accuracy difference with the variance of `items` independent responses."""
-    variance_components = build_components(variance, freedom, items, people=9)
-    return Uncertainty(
-        np.array(difference), variance_components, np.array(1 + abs(difference)), (-1, 1)
-    )
+    variances = components(variance, freedom, items, people=9)
+    return Uncertainty(np.array(difference), variances, np.array(1 + abs(difference)), (-1, 1))
 
 
-def build_components(
-    variance: float, freedom: float, items: float, people: int
-) -> VarianceComponents:
+def components(variance: float, freedom: float, items: float, people: int) -> VarianceComponents:
     part = (np.array(variance), np.array(freedom))
     residual = np.array(variance * items)
     components = (*part, part, part, residual, *part)
@@ -246,8 +242,8 @@ def test_interval_of_independent_responses_is_wilsons(right: int, k: int) -> Non
     """Witness: statsmodels. One participant's responses vary by item only."""
     share = right / k
     variance = share * (1 - share) / k
-    components = build_components(variance, np.inf, k, people=1)
-    value = Uncertainty(np.array(share), components, np.array(1.0), (0.0, 1.0), is_value=True)
+    variances = components(variance, np.inf, k, people=1)
+    value = Uncertainty(np.array(share), variances, np.array(1.0), (0.0, 1.0), is_value=True)
     interval = value.interval(0.95)
     expected = proportion_confint(right, k, method="wilson")
     assert (interval.low, interval.high) == pytest.approx(expected, abs=1e-12)

@@ -71,19 +71,17 @@ def sandwich_covariances(
 def test_estimates_and_errors_match_the_literal_sandwich() -> None:
     choices, ratios, participants, item_labels = simulate_choices(3)
     rnn_ratios = np.random.default_rng(4).normal(5, 2, len(ratios))
-    fitted = clustered_logit(
-        choices, {"gpt2": ratios, "rnn": rnn_ratios}, participants, item_labels
-    )
+    fit = clustered_logit(choices, {"gpt2": ratios, "rnn": rnn_ratios}, participants, item_labels)
     design = np.column_stack([ratios, rnn_ratios])
     beta, people, items, both = sandwich_covariances(
         design, choices, [participants, item_labels, 1_000 * participants + item_labels]
     )
     errors = np.sqrt(np.diag(people + items - both))
-    coefficients = [fitted["coefficients"][name] for name in ("gpt2", "rnn")]
+    coefficients = [fit["coefficients"][name] for name in ("gpt2", "rnn")]
     assert [c.value for c in coefficients] == pytest.approx(beta, rel=1e-6)
     assert [c.standard_error for c in coefficients] == pytest.approx(errors, rel=1e-6)
-    assert (fitted["choices"], fitted["participants"], fitted["items"]) == (1_200, 20, 60)
-    assert not fitted["repaired"]
+    assert (fit["choices"], fit["participants"], fit["items"]) == (1_200, 20, 60)
+    assert not fit["repaired"]
 
 
 def test_intervals_use_students_t_of_the_fewer_clusters() -> None:

@@ -117,9 +117,7 @@ def test_shift_intervals_invert_scipys_test(n: int) -> None:
     st.sampled_from((1, 7, 1_000)),
     st.floats(1e-4, 0.5),
 )
-def test_shift_interval_excludes_zero_if_test_is_significant(
-    steps: list[int], unit: int, alpha: float
-) -> None:
+def test_shift_interval_agrees_with_the_test(steps: list[int], unit: int, alpha: float) -> None:
     """Property, with ties and zeros and without, for exact and approximate p-values."""
     rng = np.random.default_rng(len(steps))
     values = (np.array(steps) * unit + rng.integers(0, unit, len(steps))) / unit

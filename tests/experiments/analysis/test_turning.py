@@ -181,9 +181,7 @@ def parse_numbers(row: dict[str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("condition", FIXED)
-def test_swapped_fixed_trials_are_rejected_before_exclusions(
-    condition: Condition, tmp_path: Path
-) -> None:
+def test_swapped_fixed_trials_are_rejected(condition: Condition, tmp_path: Path) -> None:
     """The natural sentence must come first; otherwise all participants would fail catch trials."""
     experiment = swap_sentences(simulate(("a", "b"), (5,)), [condition], share=1)
     trials = tuple(

@@ -173,9 +173,7 @@ def test_sparing_log_counts_skipped_messages(capsys: pytest.CaptureFixture[str])
     assert len(lines) == 4
 
 
-def test_invalid_requests_leave_a_short_log(
-    capsys: pytest.CaptureFixture[str], served: Served
-) -> None:
+def test_invalid_requests_are_logged(capsys: pytest.CaptureFixture[str], served: Served) -> None:
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     with sparing_log():
         for _ in range(300):

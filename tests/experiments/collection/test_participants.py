@@ -336,15 +336,13 @@ participants.withdraw(Path(sys.argv[1]), "ann-5f3c", "2026-11-27")
     ("sql", "is_deleted"),
     [("DELETE", False), ("COMMIT", False), ("PRAGMA wal_checkpoint", True)],
 )
-def test_killed_withdrawal_is_complete_or_absent(
-    served: Served, sql: str, is_deleted: bool
-) -> None:
+def test_killed_withdrawal_is_all_or_nothing(served: Served, sql: str, is_deleted: bool) -> None:
     name, _ = add_finished_participant(served, platform=ANN)
     add_finished_participant(served, "2", platform=BOB)
-    process = subprocess.run(
+    run = subprocess.run(
         [sys.executable, "-c", KILLED_WITHDRAWAL, str(served.database), sql], check=False
     )
-    assert process.returncode == -signal.SIGKILL
+    assert run.returncode == -signal.SIGKILL
     responses = [r for r in collected_responses(served.database) if r.participant == name]
     assert len(responses) == (0 if is_deleted else 4)
     # Only its hash is stored

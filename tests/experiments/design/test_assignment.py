@@ -100,7 +100,7 @@ TRIALS = small_design().trials
 
 @settings(max_examples=examples(25))
 @given(st.integers(0, 2**31), st.integers(1, 3), st.integers(1, 40))
-def test_presentation_has_each_trial_once_with_balanced_sides(
+def test_presentation_has_each_trial_with_balanced_sides(
     seed: int, group: int, number: int
 ) -> None:
     presentation_order = presentation(TRIALS, group=group, participant=number, seed=seed)

@@ -107,9 +107,7 @@ def test_accuracies_and_ceilings_match_the_analysis(participants: int) -> None:
         ((6,) * 9, 3, "groups"),
     ],
 )
-def test_significance_matches_the_analysis(
-    sizes: tuple[int, ...], people: int, units: Units
-) -> None:
+def test_significance_matches_analysis(sizes: tuple[int, ...], people: int, units: Units) -> None:
     """Witness: `compare`, one experiment at a time."""
     rng = np.random.default_rng(len(sizes))
     models, expected = ("a", "b", "c"), np.zeros((3, 3))

@@ -197,9 +197,7 @@ def test_platform_id_resumes_in_same_browser(export: Export, serve: Serve, visit
 
 
 @pytest.mark.parametrize("when", ["trials", "resume", "waiting"])
-def test_withdrawn_participant_sends_nothing(
-    when: str, export: Export, serve: Serve, visit: Visit
-) -> None:
+def test_withdrawal_stops_the_page(when: str, export: Export, serve: Serve, visit: Visit) -> None:
     served = serve(export())
     page = visit(participant_link(served, "7"))
     begin(page)

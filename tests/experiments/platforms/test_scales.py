@@ -125,10 +125,8 @@ def test_columns_about_participants_are_kept_on_request(module: ModuleType, tmp_
     contract, column = module.TestContract(), PARTICIPANT_COLUMNS[module]
     files, _ = contract.collect(tmp_path)
     result = contract.read_export(files, CONTRACT_TRIALS, tmp_path / "out")
-    participants = dict.fromkeys(response.participant for response in result.responses)
-    assert len(participants) > 1
-    assert kept_columns(result, [column]) == [
-        QuestionAnswer(name, column, name) for name in participants
-    ]
+    people = dict.fromkeys(response.participant for response in result.responses)
+    assert len(people) > 1
+    assert kept_columns(result, [column]) == [QuestionAnswer(name, column, name) for name in people]
     with pytest.raises(InputError, match=r"got shoe size\. The columns are"):
         kept_columns(result, [column, "shoe size"])

@@ -73,11 +73,9 @@ def test_default_requires_five_of_six_catch_trials() -> None:
     assert [*map(required_catch, (3, 6, 12, 24))] == [2, 5, 11, 22]
     trials = make_trials(catch=6)
     catch = [t.trial_id for t in trials if t.group == 1 and t.condition is Condition.CATCH]
-    responses = make_responses(trials, {"honest": 1, "careless": 1})
+    rows = make_responses(trials, {"honest": 1, "careless": 1})
     errors = {("honest", catch[0]), ("careless", catch[0]), ("careless", catch[1])}
-    marked = [
-        replace(r, rating=5) if (r.participant, r.trial_id) in errors else r for r in responses
-    ]
+    marked = [replace(r, rating=5) if (r.participant, r.trial_id) in errors else r for r in rows]
     assert admit(trials, marked).participants == ("honest",)
 
 
@@ -124,9 +122,7 @@ NAMES = [*FIELDS]
         ({"max_away": 59}, ["restless"], "absences from the page above 59 s in all"),
     ],
 )
-def test_rules_exclude_participants(
-    rule: dict[str, Any], excluded: list[str], phrase: str | None
-) -> None:
+def test_exclusion_rules(rule: dict[str, Any], excluded: list[str], phrase: str | None) -> None:
     admitted = admit(ONE_GROUP, plant(**FIELDS), exclusions=Exclusions(**rule))
     assert list(admitted.excluded) == excluded
     assert admitted.participants == tuple(name for name in NAMES if name not in excluded)
@@ -194,15 +190,13 @@ def test_exclude_table_and_required_participant_columns(tmp_path: Path) -> None:
 
 def test_partial_keeps_unfinished_sessions_that_pass_rules() -> None:
     """Half of the catch trials: eleven of twelve allow one error, also in six."""
-    responses = plant(
-        all={}, some={}, careless={}, quick={"rt_ms": 100.0}, mute={"rating": UNRATED}
-    )
+    rows = plant(all={}, some={}, careless={}, quick={"rt_ms": 100.0}, mute={"rating": UNRATED})
     catch = {t.trial_id for t in ONE_GROUP if t.condition == "catch"}
     rated_trials = {*sorted(catch)[:6]} | {t.trial_id for t in ONE_GROUP if t.trial_id not in catch}
     wrong_trials = sorted(catch)[:2]
     partial_responses = [
         replace(r, rating=6) if r.participant == "careless" and r.trial_id in wrong_trials else r
-        for r in responses
+        for r in rows
         if r.participant == "all" or r.trial_id in rated_trials
     ]
     rules = Exclusions(partial=True, min_median_rt=500)

@@ -84,12 +84,8 @@ def test_unrated_trials_are_listed() -> None:
         ({"left": 3}, 1, {Problem.IMPOSSIBLE_SIDE}),
     ],
 )
-def test_contradictions_are_reported(
-    change: dict[str, Any], kept: int, expected: set[Problem]
-) -> None:
+def test_contradictions(change: dict[str, Any], kept: int, expected: set[Problem]) -> None:
     """The wrong response replaces the first one, or is added."""
     wrong = replace(RESPONSES[0], **change)
     report = check_responses(TRIALS, [wrong, *RESPONSES[kept:]]).findings
-    assert {(f.problem, f.participant) for f in report} == {
-        (problem, "ann") for problem in expected
-    }
+    assert {(f.problem, f.participant) for f in report} == {(p, "ann") for p in expected}

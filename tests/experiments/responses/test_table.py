@@ -46,12 +46,12 @@ def test_columns_are_fixed_and_unknown_cells_empty(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_additional_columns_give_a_warning(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"responses{suffix}"
-    answers = [replace(FULL, participant=f"p{number}") for number in range(2)]
+    rows = [replace(FULL, participant=f"p{number}") for number in range(2)]
     write_table(
-        path, {"age": ["31", "24"], **table.response_columns(answers), "native language": ["", "x"]}
+        path, {"age": ["31", "24"], **table.response_columns(rows), "native language": ["", "x"]}
     )
     with pytest.warns(UserWarning, match=r"columns, which .*: age, native language\.") as warnings:
-        assert list(table.read_responses(path)) == answers
+        assert list(table.read_responses(path)) == rows
     assert len(warnings) == 1
     assert str(path) in str(warnings[0].message)
 

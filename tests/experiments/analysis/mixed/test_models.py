@@ -49,7 +49,7 @@ def remove_sides(share: float) -> Callable[[GroupRatings], GroupRatings]:
 
 
 @pytest.mark.parametrize(
-    ("sideless", "people", "ratios"),
+    ("share", "people", "ratios"),
     [
         (0.3, "slopes", "nats"),
         (2.0, "slopes", "ranks"),
@@ -57,11 +57,9 @@ def remove_sides(share: float) -> Callable[[GroupRatings], GroupRatings]:
         (0.0, "none", "nats"),
     ],
 )
-def test_order_of_sentences_does_not_matter(sideless: float, people: str, ratios: str) -> None:
+def test_order_of_sentences_does_not_matter(share: float, people: str, ratios: str) -> None:
     """Property: trials with a negative ratio are swapped. Participants lean strongly."""
-    ratings = change_groups(
-        draw_ratings(5, people=6, trials=12, leaning=0.8), remove_sides(sideless)
-    )
+    ratings = change_groups(draw_ratings(5, people=6, trials=12, leaning=0.8), remove_sides(share))
     oriented = change_groups(
         ratings,
         lambda group: replace(
@@ -74,10 +72,8 @@ def test_order_of_sentences_does_not_matter(sideless: float, people: str, ratios
         ),
     )
     settings = MixedSettings(people=people, ratios=ratios)  # type: ignore[arg-type]
-    oriented_result, tables = (
-        compare_mixed(data, settings).tables() for data in (oriented, ratings)
-    )
-    for name, table in oriented_result.items():
+    expected, tables = (compare_mixed(data, settings).tables() for data in (oriented, ratings))
+    for name, table in expected.items():
         for column, cells in table.items():
             assert tables[name][column] == pytest.approx(cells, abs=1e-6), name
 
@@ -266,15 +262,13 @@ def test_flexible_thresholds_are_an_intercept() -> None:
 def test_choices_coded_one_and_six_fit_the_same(settings: MixedSettings) -> None:
     """Ratings with one degree of confidence have one threshold, the middle, as choices have."""
     coded = code_choices(DRAWN, 1, 6, Scale.CONFIDENCE)
-    choices, coded_analysis = (
+    choices, coded_fits = (
         compare_mixed(data, settings, together=True) for data in (CHOICES, coded)
     )
-    likelihoods = [[fit.log_likelihood for fit in data.fits] for data in (choices, coded_analysis)]
+    likelihoods = [[fit.log_likelihood for fit in data.fits] for data in (choices, coded_fits)]
     assert likelihoods[1] == pytest.approx(likelihoods[0], abs=1e-8)
-    assert choices.empty.log_likelihood == pytest.approx(
-        coded_analysis.empty.log_likelihood, abs=1e-8
-    )
-    assert choices.tables().keys() == coded_analysis.tables().keys()
+    assert choices.empty.log_likelihood == pytest.approx(coded_fits.empty.log_likelihood, abs=1e-8)
+    assert choices.tables().keys() == coded_fits.tables().keys()
     if settings.people == "none":
         n = sum(build_group.ratings.size for build_group in CHOICES.groups)
         assert choices.empty.log_likelihood == pytest.approx(n * np.log(0.5))
@@ -307,16 +301,16 @@ def test_planted_model_fits_better_and_adds_to_the_other() -> None:
 
 def test_standard_error_matches_the_spread_of_differences() -> None:
     """Participants follow both models equally, so differences vary around zero."""
-    rows: list[Row] = []
+    estimates: list[Row] = []
     for seed in range(12):
         ratings = draw_ratings(seed, groups=1, people=8, trials=15, slopes=(0.04, 0.04))
         fits = [fit_mixed(ratings, [model], INTERCEPTS) for model in ratings.models]
-        rows += compare_fits(fits)
-    spread = np.sqrt(np.mean([row["difference"].value ** 2 for row in rows]))
-    assert np.median([row["difference"].standard_error for row in rows]) == pytest.approx(
+        estimates += compare_fits(fits)
+    spread = np.sqrt(np.mean([row["difference"].value ** 2 for row in estimates]))
+    assert np.median([row["difference"].standard_error for row in estimates]) == pytest.approx(
         spread, rel=0.4
     )
-    assert sum(row["difference"].p_value < 0.05 for row in rows) <= 4
+    assert sum(row["difference"].p_value < 0.05 for row in estimates) <= 4
 
 
 def test_model_that_always_ties_is_left_out() -> None:
