@@ -173,9 +173,8 @@ Experiment = tuple[tuple[Trial, ...], tuple[Response, ...]]
 
 @pytest.fixture(scope="module")
 def experiment(published_data: Path) -> Experiment:
-    return read_experiment(
-        published_data / "contstimlang", published_data / "contstimlang-fork/data"
-    )
+    folders = (published_data / name for name in ("contstimlang", "contstimlang-fork/data"))
+    return read_experiment(*folders)
 
 
 @pytest.mark.published

@@ -37,9 +37,8 @@ PUBLISHED_PAIRS = (
 @pytest.fixture(scope="module")
 def table(published_data: Path) -> ScoreTable:
     files = [published_data / SCORES / f"{PREFIX}{model}.npy" for model in MODELS]
-    return ScoreTable(
-        None, tuple(MODELS), np.stack([np.load(file).ravel() for file in files], axis=1)
-    )
+    columns = [np.load(file).ravel() for file in files]
+    return ScoreTable(None, tuple(MODELS), np.stack(columns, axis=1))
 
 
 @pytest.fixture(scope="module")

@@ -49,11 +49,8 @@ def test_model_agreement_equals_a_loop_over_trials(experiment: Experiment) -> No
             ties += both == 0
             points += 0.5 if both == 0 else float(both > 0)
         row, column = MODELS.index(first), MODELS.index(second)
-        assert (
-            agreements[row, column]
-            == agreements[column, row]
-            == pytest.approx(points / len(trials))
-        )
+        expected = pytest.approx(points / len(trials))
+        assert agreements[row, column] == agreements[column, row] == expected
     assert ties
     assert np.diag(agreements).tolist() == [1.0] * 3
 
@@ -90,9 +87,8 @@ def test_role_preferences_equal_a_loop_over_responses(experiment: Experiment) ->
         trial = by_id[response.trial_id]
         if trial.condition is Condition.NATURAL_SYNTHETIC:
             reject_first = trial.kind_2 == "synthetic_1"
-            accept, reject = (
-                (trial.model_2, trial.model_1) if reject_first else (trial.model_1, trial.model_2)
-            )
+            models = (trial.model_1, trial.model_2)
+            accept, reject = models[::-1] if reject_first else models
             counts[accept, reject] += 1
             chosen[accept, reject] += response.rating >= 4
     rows = agreement.role_preferences(ratings)

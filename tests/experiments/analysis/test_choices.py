@@ -193,9 +193,8 @@ def test_missing_ratings_are_left_out_of_means_and_models() -> None:
         analyze(SLIDER_EXPERIMENT.trials, responses, SLIDER_EXPERIMENT.scores)
     n_rated = len(responses) - len(responses[::7])
     assert regress_choices(ratings, [model])["choices"] == ratings.size == n_rated
-    complete_fit, fit = (
-        fit_mixed(r, [model]) for r in (gather_ratings(SLIDER_EXPERIMENT.responses), ratings)
-    )
+    complete_fit = fit_mixed(gather_ratings(SLIDER_EXPERIMENT.responses), [model])
+    fit = fit_mixed(ratings, [model])
     assert np.sign(fit[model]["typical_effect"]) == np.sign(complete_fit[model]["typical_effect"])
     assert np.isfinite(fit.log_likelihood)
     # Fewer responses have a higher joint likelihood

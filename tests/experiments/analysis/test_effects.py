@@ -76,9 +76,8 @@ def test_results_are_means_over_groups_of_participant_means() -> None:
     """Groups differ in size. Computed by hand from the values of all participants."""
     ratings = simulate(groups=(2, 5, 3)).gather()
     family = [("a", CEILING)]
-    groups, by_person = (
-        compare(ratings, Scope.NATURAL, COSINE, family, Sampling(units)) for units in UNITS
-    )
+    step = (ratings, Scope.NATURAL, COSINE, family)
+    groups, by_person = (compare(*step, Sampling(units)) for units in UNITS)
     evaluation = groups.evaluation
     for side, values in (
         ("value_first", evaluation.values[:, 0]),
@@ -200,9 +199,7 @@ def test_interval_notes(groups: tuple[int, ...], trials: int, population: str, n
         assert np.isnan(lone.p_value)
 
 
-def build_uncertainty(
-    difference: float, variance: float, freedom: float, items: float
-) -> Uncertainty:
+def uncertainty(difference: float, variance: float, freedom: float, items: float) -> Uncertainty:
     """Build an accuracy difference with the variance of `items` independent responses."""
     variances = components(variance, freedom, items, people=9)
     return Uncertainty(np.array(difference), variances, np.array(1 + abs(difference)), (-1, 1))
@@ -217,22 +214,22 @@ def components(variance: float, freedom: float, items: float, people: int) -> Va
 
 def test_few_agreements_do_not_prove_equivalence() -> None:
     """By hand: models that differ on 3 % of items agree on k items with probability .97^k."""
-    assert build_uncertainty(0.0, 0.0, 1.0, 10).equivalence_p_value(0.03) == pytest.approx(0.97**10)
-    assert build_uncertainty(0.0, 0.0, 1.0, 99).equivalence_p_value(0.03) < 0.05 < 0.97**98
-    assert build_uncertainty(0.5, 0.0, 1.0, 1000).equivalence_p_value(0.03) == 1.0
+    assert uncertainty(0.0, 0.0, 1.0, 10).equivalence_p_value(0.03) == pytest.approx(0.97**10)
+    assert uncertainty(0.0, 0.0, 1.0, 99).equivalence_p_value(0.03) < 0.05 < 0.97**98
+    assert uncertainty(0.5, 0.0, 1.0, 1000).equivalence_p_value(0.03) == 1.0
 
 
 def test_limits_and_tests_without_variance_are_exact() -> None:
     """By hand: Clopper and Pearson's limits of k out of k, and the sign test of k differences."""
     for k in (3, 12, 80):
-        no_difference = build_uncertainty(0.0, 0.0, 1.0, k)
+        no_difference = uncertainty(0.0, 0.0, 1.0, k)
         width = 1 - proportion_confint(k, k, method="beta")[0]
         assert (
             no_difference.interval(0.95).low,
             no_difference.interval(0.95).high,
         ) == pytest.approx((-width, width))
         assert no_difference.p_values() == 1.0
-        full_difference = build_uncertainty(1.0, 0.0, 1.0, k)
+        full_difference = uncertainty(1.0, 0.0, 1.0, k)
         assert full_difference.p_values() == pytest.approx(2 * 0.5**k)
         assert (full_difference.interval(0.95).low > 0) == (2 * 0.5**k < 0.05)
 
@@ -258,9 +255,8 @@ def test_interval_contains_the_difference_strictly(units: Units, n: int, follow:
     log_probs[:, 1] = log_probs[:, 0]
     log_probs[[2, 3], 1] = log_probs[[3, 2], 0]  # b differs from a on one trial only
     log_probs[:, 2] = 0.0  # c has no preference: right in half of all cases
-    ratings = gather(
-        experiment.trials, experiment.responses, replace(experiment.scores, log_probs=log_probs)
-    )
+    scores = replace(experiment.scores, log_probs=log_probs)
+    ratings = replace(experiment, scores=scores).gather()
     result = compare(ratings, Scope.RANDOM, ACCURACY, every_contrast("abc"), Sampling(units))
     for row in result.comparisons:
         low, high = row.interval.low, row.interval.high
@@ -305,9 +301,8 @@ def test_equivalence_matches_scipys_one_sided_tests() -> None:
     result = compare(ratings, Scope.RANDOM, ACCURACY, family, sampling)
     for contrast in result.comparisons:
         columns = [ratings.models.index(name) for name in (contrast.first, contrast.second)]
-        differences = (
-            result.evaluation.values[:, columns[0]] - result.evaluation.values[:, columns[1]]
-        )
+        values = result.evaluation.values
+        differences = values[:, columns[0]] - values[:, columns[1]]
         expected = max(
             ttest_1samp(differences, -0.2, alternative="greater").pvalue,
             ttest_1samp(differences, 0.2, alternative="less").pvalue,

@@ -60,19 +60,17 @@ def test_closed_form_averages_random_ties(ratios: list[float], ratings: list[flo
 
 
 @pytest.mark.parametrize(
-    ("ratios", "ratings", "cosine", "correct"),
+    ("ratios", "ratings", "cosine", "right"),
     [
         ([0.1, -7.0, 9.0], [0.5, 1.5, -2.5], (1 - 4 - 9) / 14, 1 / 3),  # ranks 1, -2, 3; 1, 2, -3
         ([0.0, 0.0, 0.0], [-2.5, 2.5, 1.5], 0.0, 0.5),  # the model ties on all trials
         ([1.0, 2.0, 3.0], [0.5, 0.5, 0.5], 2 * (1 + 2 + 3) / 14, 1.0),  # all ratings have rank 2
     ],
 )
-def test_measures_by_hand(
-    ratios: list[float], ratings: list[float], cosine: float, correct: float
-) -> None:
+def test_measures(ratios: list[float], ratings: list[float], cosine: float, right: float) -> None:
     model, person = np.array([ratios]), np.array([ratings])
     assert signed_rank_cosine(model, person)[0, 0] == pytest.approx(cosine)
-    assert accuracy(model, person)[0, 0] == pytest.approx(correct)
+    assert accuracy(model, person)[0, 0] == pytest.approx(right)
 
 
 def test_impossible_sentences_tie_and_lose_to_all_others() -> None:

@@ -40,7 +40,7 @@ def test_ratings_and_scores_are_aligned(experiment: Experiment) -> None:
 
 def test_end_marks_are_part_of_a_sentence(experiment: Experiment) -> None:
     """Trials and scores both end in a question mark."""
-    question_trials = tuple(
+    questions = tuple(
         replace(t, sentence_1=replace(t.sentence_1, end="?")) for t in experiment.trials
     )
     sentences = tuple(
@@ -48,11 +48,11 @@ def test_end_marks_are_part_of_a_sentence(experiment: Experiment) -> None:
         for s in experiment.scores.sentences or ()
     )
     scores = ScoreTable(sentences, experiment.scores.models, experiment.scores.log_probs)
-    ratings = gather(question_trials, experiment.responses, scores)
+    ratings = gather(questions, experiment.responses, scores)
     expected = experiment.gather()
     assert ratings.groups[0].ratios.tolist() == expected.groups[0].ratios.tolist()
     with pytest.raises(InputError, match=r"no scores: 'First g1x0\?'"):
-        gather(question_trials, experiment.responses, experiment.scores)
+        gather(questions, experiment.responses, experiment.scores)
 
 
 def test_sentences_without_scores_are_counted_once(experiment: Experiment) -> None:

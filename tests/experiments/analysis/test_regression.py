@@ -40,9 +40,7 @@ def simulate_choices(
     return a, b, c, d
 
 
-def sandwich_covariances(
-    design: FloatArray, choices: FloatArray, ways: list[FloatArray]
-) -> Simulated:
+def sandwiches(design: FloatArray, choices: FloatArray, ways: list[FloatArray]) -> Simulated:
     """Compute cov(people) + cov(items) - cov(both), each G/(G-1) (N-1)/(N-K), by Newton's method.
 
     Cameron, Gelbach & Miller (2011), Eqs. 2.10 and 2.12, one cluster after another.
@@ -73,7 +71,7 @@ def test_estimates_and_errors_match_the_literal_sandwich() -> None:
     rnn_ratios = np.random.default_rng(4).normal(5, 2, len(ratios))
     fit = clustered_logit(choices, {"gpt2": ratios, "rnn": rnn_ratios}, participants, item_labels)
     design = np.column_stack([ratios, rnn_ratios])
-    beta, people, items, both = sandwich_covariances(
+    beta, people, items, both = sandwiches(
         design, choices, [participants, item_labels, 1_000 * participants + item_labels]
     )
     errors = np.sqrt(np.diag(people + items - both))
@@ -101,9 +99,8 @@ def test_errors_match_the_spread_of_estimates() -> None:
     sd = np.std([fit["coefficients"]["ratio"].value for fit in fits], ddof=1)
     clustered = np.mean([fit["coefficients"]["ratio"].standard_error for fit in fits])
     single = [(c, {"ratio": r}, np.arange(len(c)), np.arange(len(c))) for c, r, _, _ in runs[:5]]
-    naive = np.mean(
-        [clustered_logit(*run)["coefficients"]["ratio"].standard_error for run in single]
-    )
+    fits = [clustered_logit(*run)["coefficients"]["ratio"] for run in single]
+    naive = np.mean([fit.standard_error for fit in fits])
     assert clustered == pytest.approx(sd, rel=0.3)
     assert naive < 0.6 * sd
 
@@ -118,9 +115,8 @@ def test_swapping_sentences_does_not_change_estimates(seed: int, effect: float) 
     sign = np.where(is_swapped, -1.0, 1.0)
     fit = clustered_logit(choices, {"gpt2": ratios, "length": lengths}, participants, items)
     predictors = {"gpt2": sign * ratios, "length": sign * lengths}
-    swapped_fit = clustered_logit(
-        np.where(is_swapped, 1 - choices, choices), predictors, participants, items
-    )
+    swapped = np.where(is_swapped, 1 - choices, choices)
+    swapped_fit = clustered_logit(swapped, predictors, participants, items)
     for name in ("gpt2", "length"):
         original, swapped = fit["coefficients"][name], swapped_fit["coefficients"][name]
         assert swapped.value == pytest.approx(original.value, rel=1e-6, abs=1e-9)
@@ -177,7 +173,7 @@ def test_covariance_with_negative_eigenvalues_is_repaired() -> None:
         choices, ratios = np.tile([0, 1, 1], 6), rng.normal(size=18)
         fitted = clustered_logit(choices, {"ratio": ratios}, participants, item_labels)
         design = ratios[:, None]
-        _, people, items, both = sandwich_covariances(
+        _, people, items, both = sandwiches(
             design, choices, [participants, item_labels, 10 * participants + item_labels]
         )
         indefinite = bool(np.linalg.eigvalsh(people + items - both).min() < -1e-9)

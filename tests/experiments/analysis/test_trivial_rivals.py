@@ -80,10 +80,7 @@ def test_uncountable_rivals_are_left_out_with_a_note() -> None:
     assert [*ratios] == [CHANGED]
     assert [*ratios[CHANGED]] == [foreign[0].trial_id]
     assert "1 pair of synthetic sentences" in lost_note
-    assert (
-        "word frequency and tag misfits are not evaluated, because by hand contains"
-        in unlisted_note
-    )
+    assert "frequency and tag misfits are not evaluated, because by hand contains" in unlisted_note
     frequencies = WordFrequencies({"hunde": 1})
     ratios, notes = trivial_rivals(foreign, TABLE, frequencies)
     assert {*ratios} == {CHANGED, FREQUENCY}
@@ -107,10 +104,7 @@ def analysis() -> Analysis:
         rival: {t: ratios_of_trial[n] for t, ratios_of_trial in ratios.items()}
         for rival, n in ((FREQUENCY, 1), (CHANGED, 2))
     }
-    return experiment.analyze(
-        sampling=Sampling("crossed"),
-        rivals=(rivals, ()),
-    )
+    return experiment.analyze(sampling=Sampling("crossed"), rivals=(rivals, ()))
 
 
 def test_rival_with_a_models_preferences_gets_its_results(analysis: Analysis) -> None:

@@ -19,9 +19,8 @@ def is_valid(items: Sequence[Item], groups: Sequence[int], n_groups: int) -> boo
     assignments = list(zip(items, groups, strict=True))
     text_counts = Counter((text, g) for (_, texts), g in assignments for text in texts)
     share_counts = Counter((share, g) for (share, _), g in assignments)
-    counts = {
-        share_counts[share, g] for share in {share for share, _ in items} for g in range(n_groups)
-    }
+    shares = {share for share, _ in items}
+    counts = {share_counts[share, g] for share in shares for g in range(n_groups)}
     sizes = Counter(share for share, _ in items)
     is_even = all(share_counts[s, g] * n_groups == sizes[s] for s in sizes for g in range(n_groups))
     return max(text_counts.values(), default=0) <= 1 and is_even and bool(counts)
@@ -100,9 +99,7 @@ TRIALS = small_design().trials
 
 @settings(max_examples=examples(25))
 @given(st.integers(0, 2**31), st.integers(1, 3), st.integers(1, 40))
-def test_presentation_has_each_trial_with_balanced_sides(
-    seed: int, group: int, number: int
-) -> None:
+def test_sides_of_a_presentation_are_balanced(seed: int, group: int, number: int) -> None:
     presentation_order = presentation(TRIALS, group=group, participant=number, seed=seed)
     assert sorted(t.trial_id for t, _ in presentation_order) == sorted(
         t.trial_id for t in TRIALS if t.group == group

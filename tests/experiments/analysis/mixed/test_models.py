@@ -43,9 +43,7 @@ def test_planted_effects_are_recovered() -> None:
 
 def remove_sides(share: float) -> Callable[[GroupRatings], GroupRatings]:
     """Return a change that removes the recorded sides from a share of each participant's trials."""
-    return lambda group: replace(
-        group, left=np.where(np.linspace(0, 1, len(group.trials)) < share, 0, group.left)
-    )
+    return lambda g: replace(g, left=np.where(np.linspace(0, 1, len(g.trials)) < share, 0, g.left))
 
 
 @pytest.mark.parametrize(
@@ -62,13 +60,11 @@ def test_order_of_sentences_does_not_matter(share: float, people: str, ratios: s
     ratings = change_groups(draw_ratings(5, people=6, trials=12, leaning=0.8), remove_sides(share))
     oriented = change_groups(
         ratings,
-        lambda group: replace(
-            group,
-            ratings=np.where(group.ratios[0] < 0, 7 - group.ratings, group.ratings),
-            left=np.where((group.ratios[0] < 0) & (group.left > 0), 3 - group.left, group.left),
-            log_probs=np.where(
-                (group.ratios[0] < 0)[:, None], group.log_probs[..., ::-1], group.log_probs
-            ),
+        lambda g: replace(
+            g,
+            ratings=np.where(g.ratios[0] < 0, 7 - g.ratings, g.ratings),
+            left=np.where((g.ratios[0] < 0) & (g.left > 0), 3 - g.left, g.left),
+            log_probs=np.where((g.ratios[0] < 0)[:, None], g.log_probs[..., ::-1], g.log_probs),
         ),
     )
     settings = MixedSettings(people=people, ratios=ratios)  # type: ignore[arg-type]
@@ -122,12 +118,11 @@ def replace_ratings(values: Callable[[GroupRatings], FloatArray]) -> Callable[[R
 
 
 def replace_ratios(values: Callable[[GroupRatings], FloatArray]) -> Callable[[Ratings], Ratings]:
-    return lambda ratings: change_groups(
-        ratings,
-        lambda g: build_group(
-            g.number, g.ratings, np.broadcast_to(values(g), g.ratios.shape), g.left
-        ),
-    )
+    def change(g: GroupRatings) -> GroupRatings:
+        ratios = np.broadcast_to(values(g), g.ratios.shape)
+        return build_group(g.number, g.ratings, ratios, g.left)
+
+    return lambda ratings: change_groups(ratings, change)
 
 
 def rate_by_ratio(group: GroupRatings) -> FloatArray:
@@ -262,15 +257,13 @@ def test_flexible_thresholds_are_an_intercept() -> None:
 def test_choices_coded_one_and_six_fit_the_same(settings: MixedSettings) -> None:
     """Ratings with one degree of confidence have one threshold, the middle, as choices have."""
     coded = code_choices(DRAWN, 1, 6, Scale.CONFIDENCE)
-    choices, coded_fits = (
-        compare_mixed(data, settings, together=True) for data in (CHOICES, coded)
-    )
+    choices, coded_fits = (compare_mixed(d, settings, together=True) for d in (CHOICES, coded))
     likelihoods = [[fit.log_likelihood for fit in data.fits] for data in (choices, coded_fits)]
     assert likelihoods[1] == pytest.approx(likelihoods[0], abs=1e-8)
     assert choices.empty.log_likelihood == pytest.approx(coded_fits.empty.log_likelihood, abs=1e-8)
     assert choices.tables().keys() == coded_fits.tables().keys()
     if settings.people == "none":
-        n = sum(build_group.ratings.size for build_group in CHOICES.groups)
+        n = sum(group.ratings.size for group in CHOICES.groups)
         assert choices.empty.log_likelihood == pytest.approx(n * np.log(0.5))
 
 
@@ -307,18 +300,14 @@ def test_standard_error_matches_the_spread_of_differences() -> None:
         fits = [fit_mixed(ratings, [model], INTERCEPTS) for model in ratings.models]
         estimates += compare_fits(fits)
     spread = np.sqrt(np.mean([row["difference"].value ** 2 for row in estimates]))
-    assert np.median([row["difference"].standard_error for row in estimates]) == pytest.approx(
-        spread, rel=0.4
-    )
+    errors = [row["difference"].standard_error for row in estimates]
+    assert np.median(errors) == pytest.approx(spread, rel=0.4)
     assert sum(row["difference"].p_value < 0.05 for row in estimates) <= 4
 
 
 def test_model_that_always_ties_is_left_out() -> None:
     ratings = draw_ratings(14)
-    tied = Ratings(
-        ratings.models,
-        tuple(replace(g, log_probs=g.log_probs * [[[1]], [[0]]]) for g in ratings.groups),
-    )
+    tied = change_groups(ratings, lambda g: replace(g, log_probs=g.log_probs * [[[1]], [[0]]]))
     analysis = compare_mixed(tied)
     assert [fit.name for fit in analysis.fits] == ["a"]
     assert "b prefers neither" in analysis.left_out["b"]
@@ -327,11 +316,6 @@ def test_model_that_always_ties_is_left_out() -> None:
 
 
 def test_fits_of_different_ratings_are_not_compared() -> None:
-    more_ratings, fewer_ratings = draw_ratings(15), draw_ratings(15, trials=14)
+    data = (("a", draw_ratings(15)), ("b", draw_ratings(15, trials=14)))
     with pytest.raises(InputError, match="same ratings"):
-        compare_fits(
-            [
-                fit_mixed(more_ratings, ["a"], INTERCEPTS),
-                fit_mixed(fewer_ratings, ["b"], INTERCEPTS),
-            ]
-        )
+        compare_fits([fit_mixed(ratings, [model], INTERCEPTS) for model, ratings in data])

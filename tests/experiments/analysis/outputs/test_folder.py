@@ -277,9 +277,8 @@ def test_designs_of_various_shapes(
     assert (tmp_path / "figures" / "ranks.png").is_file() == pairs
 
 
-def test_unfinished_sessions_count_in_regressions_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unfinished_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They count in regressions and mixed models only."""
     experiment = simulate(groups=(4, 4), conditions=(Condition.NATURAL_CONTROVERSIAL,))
     responses = [r for r in experiment.responses if r.participant != "g1p0" or r.position > 3]
     n_ratings = sum(r.participant == "g1p0" for r in experiment.responses) - 3
@@ -290,8 +289,7 @@ def test_unfinished_sessions_count_in_regressions_only(
     assert with_partial.ratings.participants == without_partial.ratings.participants
     assert [r.models for r in with_partial.results] == [r.models for r in without_partial.results]
     choices = [
-        sum(row["choices"] for row in analysis.regressions)
-        for analysis in (without_partial, with_partial)
+        sum(row["choices"] for row in a.regressions) for a in (without_partial, with_partial)
     ]
     assert choices[1] > choices[0]
     note = f"1 unfinished session ({n_ratings} ratings) kept for regressions and mixed models only"
