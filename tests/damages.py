@@ -82,15 +82,13 @@ def _change_table(change: Callable[[Rows], Rows]) -> Damage:
     return damage
 
 
-def _replace_numbers(replacement: str) -> Damage:
+def _replace_numbers(number: str) -> Damage:
     """Return a damage that replaces every number of the last row."""
 
     def change(rows: Rows) -> Rows:
         *first_rows, last = rows
         matches = [re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", cell) for cell in last]
-        new_row = [
-            replacement if match else cell for match, cell in zip(matches, last, strict=True)
-        ]
+        new_row = [number if match else cell for match, cell in zip(matches, last, strict=True)]
         return [*first_rows, new_row]
 
     return _change_table(change)

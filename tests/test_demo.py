@@ -52,30 +52,25 @@ def results(folder: Path) -> Results:
 def test_triplets_meet_their_constraints(results: Results, folder: Path) -> None:
     """Witness: scores of the stored sentences under models loaded from the folder."""
     assert read_triplets(folder / "triplets.csv") == results[0]
-    assert {name for triplet in results[0] for name in (triplet.model_1, triplet.model_2)} == set(
-        NAMES
-    )
+    assert {name for t in results[0] for name in (t.model_1, t.model_2)} == set(NAMES)
     models = {
         name: load_model(str(folder / (f"{name}.arpa" if "gram" in name else name)), device="cpu")
         for name in NAMES
     }
-    for triplet in results[0]:
-        texts = [triplet.natural, triplet.synthetic_1, triplet.synthetic_2]
-        n1, s11, s21 = models[triplet.model_1].log_probs(texts)
-        n2, s12, s22 = models[triplet.model_2].log_probs(texts)
+    for t in results[0]:
+        texts = [t.natural, t.synthetic_1, t.synthetic_2]
+        n1, s11, s21 = models[t.model_1].log_probs(texts)
+        n2, s12, s22 = models[t.model_2].log_probs(texts)
         assert s11 < n1
         assert s12 >= n2 - 1e-3
         assert s22 < n2
         assert s21 >= n1 - 1e-3
     judge = load_model(str(folder / "judge.arpa"))
     floor = np.quantile(judge.log_probs([*read_sentences(folder / "natural.txt")]), 0.2)
-    for triplet in results[0]:
-        natural, *synthetic = judge.log_probs(triplet.sentences)
+    for t in results[0]:
+        natural, *synthetic = judge.log_probs(t.sentences)
         assert natural >= floor - 1e-3
-        assert (
-            triplet.judge_drop_1 is None
-            or max(natural - score for score in synthetic) <= JUDGE_DROP
-        )
+        assert t.judge_drop_1 is None or max(natural - score for score in synthetic) <= JUDGE_DROP
 
 
 def test_pairs_pass_the_verifier(results: Results, folder: Path) -> None:

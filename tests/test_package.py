@@ -106,9 +106,7 @@ def test_wheel_and_sdist_contain_the_package_without_links(tmp_path: Path) -> No
     with zipfile.ZipFile(wheel) as wheel_archive:
         names = wheel_archive.namelist()
     top_names = {name.split("/")[0] for name in names}
-    assert {top_name for top_name in top_names if not top_name.endswith(".dist-info")} == {
-        "contstim"
-    }
+    assert {name for name in top_names if not name.endswith(".dist-info")} == {"contstim"}
     assert {
         "contstim/py.typed",
         "contstim/english/lexicon.tsv",

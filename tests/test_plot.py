@@ -36,7 +36,7 @@ def _no_window() -> None:
 @pytest.fixture(scope="module")
 def analysis() -> Analysis:
     simulation = simulate(MODELS, groups=(3, 3), each=2)
-    return analyze(simulation.trials, simulation.responses, simulation.scores, sampling=UNSAMPLED)
+    return simulation.analyze(sampling=UNSAMPLED)
 
 
 @pytest.fixture(scope="module")
@@ -122,8 +122,6 @@ def test_figures_label_artificial_participants(analysis: Analysis) -> None:
     assert plt.gcf().get_supxlabel() == ""
     simulation = simulate(MODELS, groups=(3, 3), conditions=(Condition.RANDOM_NATURAL,))
     responses = [replace(response, simulated=True) for response in simulation.responses]
-    simulated_analysis = analyze(
-        simulation.trials, responses, simulation.scores, sampling=UNSAMPLED
-    )
-    plot.analysis(simulated_analysis, "accuracy-random-natural")
+    simulated = analyze(simulation.trials, responses, simulation.scores, sampling=UNSAMPLED)
+    plot.analysis(simulated, "accuracy-random-natural")
     assert "Artificial participants" in plt.gcf().get_supxlabel()

@@ -96,10 +96,8 @@ def test_the_first_study_of_the_readme_runs(folder: Path) -> None:
     (code,) = read_texts("python")
     first_pair = read_pairs(results / "pairs.csv")[0]
     first_line = f"{first_pair.sentence_1} / {first_pair.sentence_2}"
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True
-    )
-    assert first_line in result.stdout, result.stderr
+    run = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    assert first_line in run.stdout, run.stderr
 
 
 @pytest.mark.slow

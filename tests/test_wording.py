@@ -64,10 +64,8 @@ def test_extras_are_installed_by_the_same_command() -> None:
         for command in re.findall(r"pip install\s+(?!-c)([^`\s.]*\S*)", text)
         if "{extra}" not in command  # `needing` inserts the extra
     }
-    needed_extras = {
-        extra for text in texts.values() for extra in re.findall(r'needing\("(\w+)"', text)
-    }
-    assert {"collect"} < needed_extras <= extras
+    needed = {extra for text in texts.values() for extra in re.findall(r'needing\("(\w+)"', text)}
+    assert {"collect"} < needed <= extras
     assert len(commands) >= 6
     for page, command in sorted(commands):
         match = re.match(r"'contstim\[(\w+)\]'", command)

@@ -41,19 +41,13 @@ def some_triplets(per_pair: int, models: tuple[str, ...] = MODELS) -> list[Tripl
     # Sentences differ in two words or more, because close sentences may not share a design
     return [
         Triplet(
-            *(content_id("triplet", model_1, model_2, i), model_1, model_2),
-            Sentence.parse(
-                f"Nature made {model_1} and {model_2} number {i} {model_1}{model_2}{i}."
-            ),
-            Sentence.parse(
-                f"Nobody made {model_1} after {model_2} number {i} {model_1}{model_2}{i}."
-            ),
-            Sentence.parse(
-                f"Machines made {model_1} before {model_2} number {i} {model_1}{model_2}{i}."
-            ),
+            *(content_id("triplet", first, second, i), first, second),
+            Sentence.parse(f"Nature made {first} and {second} number {i} {first}{second}{i}."),
+            Sentence.parse(f"Nobody made {first} after {second} number {i} {first}{second}{i}."),
+            Sentence.parse(f"Machines made {first} before {second} number {i} {first}{second}{i}."),
             *(-20.0, -20.0, -40.0, -19.0, -19.0, -40.0, 40.0),
         )
-        for model_1, model_2 in combinations(models, 2)
+        for first, second in combinations(models, 2)
         for i in range(per_pair)
     ]
 

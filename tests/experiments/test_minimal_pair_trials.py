@@ -22,15 +22,13 @@ from contstim.words.frequencies import WordFrequencies
 from contstim.words.sentence import Sentence
 
 
-def build_pair(number: int) -> stimuli.ControversialMinimalPair:
+def build_pair(n: int) -> stimuli.ControversialMinimalPair:
     """Model b is right in every second pair, model a in the others."""
-    models = ("a", "b") if number % 2 else ("b", "a")
-    good, bad = (
-        Sentence.parse(f"{text} {number}.") for text in ("The cats sleep", "Cat the sleep")
-    )
-    paradigm = f"p{number % 3}"
+    models = ("a", "b") if n % 2 else ("b", "a")
+    good, bad = (Sentence.parse(f"{text} {n}.") for text in ("The cats sleep", "Cat the sleep"))
+    paradigm = f"p{n % 3}"
     return stimuli.ControversialMinimalPair(
-        f"minimal-{number}", *models, paradigm, str(number), good, bad, -30.0, -20.0, -20.0, -30.0
+        f"minimal-{n}", *models, paradigm, str(n), good, bad, -30.0, -20.0, -20.0, -30.0
     )
 
 

@@ -238,15 +238,13 @@ def make_tasks(n_tasks_by_model: dict[str, int]) -> list[ModelTask]:
 
 
 @given(
-    n_tasks_by_model=st.dictionaries(st.sampled_from("abcd"), st.integers(1, 6), min_size=1),
+    n_tasks=st.dictionaries(st.sampled_from("abcd"), st.integers(1, 6), min_size=1),
     workers=st.integers(1, 4),
     rng=st.randoms(use_true_random=False),
 )
-def test_every_task_is_received_once(
-    n_tasks_by_model: dict[str, int], workers: int, rng: Any
-) -> None:
+def test_every_task_is_received_once(n_tasks: dict[str, int], workers: int, rng: Any) -> None:
     """A task is attempted at most three times. Witness: the tasks themselves."""
-    tasks, received = make_tasks(n_tasks_by_model), list[ModelTask]()
+    tasks, received = make_tasks(n_tasks), list[ModelTask]()
     queue = ModelTaskQueue(tasks, lambda task, _result: received.append(task))
     loaded: dict[int, tuple[str, ...]] = dict.fromkeys(range(workers), ())
     running_tasks: list[tuple[int, ModelTask]] = []

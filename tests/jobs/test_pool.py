@@ -87,21 +87,17 @@ class WatchedExecutor(LocalExecutor):
 
 
 def test_only_silent_workers_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    executor = WatchedExecutor(10, monkeypatch)
-    silent_workers = []
+    pool = WatchedExecutor(10, monkeypatch)
+    silent = []
     for second in range(1, 20):
         # Worker 0 always gives signs, worker 1 until second 5, worker 2 starts at 8 and gives none
         signs: dict[int, object] = {0: second, 1: min(second, 5)}
         if second >= 8:
             signs[2] = "nothing"
-        silent_workers += [
-            (second, worker) for worker in executor.check_silence(second, signs) if second <= 16
-        ]
-    assert silent_workers == [(16, 1)]
-    assert (
-        executor.check_silence(19.5, {0: 0, 1: 5, 2: "nothing"}) == []
-    )  # too soon for another check
-    assert executor.check_silence(20, {0: 0, 1: 5, 2: "nothing"}) == [1, 2]
+        silent += [(second, worker) for worker in pool.check_silence(second, signs) if second <= 16]
+    assert silent == [(16, 1)]
+    assert pool.check_silence(19.5, {0: 0, 1: 5, 2: "nothing"}) == []  # too soon for another check
+    assert pool.check_silence(20, {0: 0, 1: 5, 2: "nothing"}) == [1, 2]
 
 
 def test_time_without_checks_does_not_count_as_silence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,9 +62,7 @@ def test_visible_gpus_are_those_of_cuda(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert visible_gpus() == []
 
 
-def test_gpus_are_assigned_to_workers_in_turn(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_workers_receive_gpus_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
     gpu_by_worker = {}
     with worker_pool(ProcessExecutor(3), WorkerContext(folder=tmp_path)) as pool:

@@ -64,9 +64,7 @@ def test_more_workers_than_processors_are_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_error_names_the_unreachable_cluster(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_error_names_unreachable_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import ray
 
     ray.shutdown()
@@ -82,14 +80,12 @@ def test_processes_of_ray_end_after_a_killed_driver() -> None:
     """Witness: the descendants of the driver that the system lists before the kill."""
     program = Path(__file__).with_name("ray_driver.py")
     environment = {**os.environ, "PYTHONPATH": str(program.parents[2])}
-    driver = subprocess.Popen(
-        [sys.executable, str(program)], stdout=subprocess.PIPE, env=environment
-    )
-    assert driver.stdout is not None
-    assert driver.stdout.readline() == b"ready\n"
-    descendant_ids = list_descendants(driver.pid)
-    driver.kill()
-    driver.communicate()
+    job = subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE, env=environment)
+    assert job.stdout is not None
+    assert job.stdout.readline() == b"ready\n"
+    descendant_ids = list_descendants(job.pid)
+    job.kill()
+    job.communicate()
     assert (
         len(descendant_ids) >= 6
     )  # two workers, the scheduler, the store, agents, and the watcher

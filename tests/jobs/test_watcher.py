@@ -18,12 +18,10 @@ _IDLE = "print('ready', flush=True); import time; time.sleep(600)"
 
 def start_idle_process(code: str = _IDLE, *, mark: str = "") -> subprocess.Popen[bytes]:
     environment = {**os.environ, watcher.VARIABLE: mark}
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"ready\n"
-    return process
+    child = subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"ready\n"
+    return child
 
 
 @pytest.fixture
@@ -55,7 +53,7 @@ def test_processes_of_a_killed_driver_are_ended(
     assert ended_names == (set() if done else {"marked", "writer"})
 
 
-def test_a_driver_killed_before_it_names_its_folder(
+def test_driver_killed_before_naming_its_folder(
     processes: dict[str, subprocess.Popen[bytes]],
 ) -> None:
     subprocess.run([sys.executable, watcher.__file__, "ours"], input=b"", check=True, timeout=60)

@@ -79,10 +79,8 @@ class Reader:
 
     def _run(self, words: list[str], block: Block) -> str:
         """Run contstim in this process; expand `*.csv`, as a shell would."""
-        names_by_word = (
-            sorted(self.match_files(word)) if "*" in word else [word] for word in words
-        )
-        words = [name for names in names_by_word for name in names]
+        files = (sorted(self.match_files(word)) if "*" in word else [word] for word in words)
+        words = [name for names in files for name in names]
         process = run(self.folder, *words)
         # 3: the study is complete except for unsuccessful searches, which the pages explain
         searches = words[0] in ("synthesize", "triplets", "run")

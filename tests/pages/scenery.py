@@ -125,11 +125,11 @@ def write_reviews(folder: Path, table: Path) -> None:
     """Write files of two reviewers, who each reject one triplet and keep all others."""
     triplets = read_triplets(table)
     for reviewer, rejected in (("Ann", 0), ("Bea", 1)):
-        items = [
+        reviewed = [
             replace(item, decision=Decision.KEEP) for item in undecided_items(triplets, reviewer)
         ]
-        items[rejected] = replace(items[rejected], decision=Decision.REJECT, reason="debris")
-        write_review(folder / f"review-{reviewer}.csv", items)
+        reviewed[rejected] = replace(reviewed[rejected], decision=Decision.REJECT, reason="debris")
+        write_review(folder / f"review-{reviewer}.csv", reviewed)
 
 
 def _write_judgements(folder: Path) -> None:

@@ -220,10 +220,10 @@ def participate(reader: Reader) -> None:
         ScoreTable.from_file(reader.folder / "trial-scores.csv"),
         "kenlm:trigram.arpa",
     )
-    run = RunSettings(
+    settings = RunSettings(
         f"http://127.0.0.1:{reader.port}", 10, fields_of=lambda _: {"simulated": False}
     )
-    take_part(people, run, reader.folder / "taken-part.journal")
+    take_part(people, settings, reader.folder / "taken-part.journal")
 
 
 def serve_a_model(reader: Reader) -> None:
@@ -304,7 +304,7 @@ def run_r(reader: Reader, block: Block) -> None:
 
 
 @pytest.fixture(scope="module")
-def furnished_folder(
+def furnished(
     tmp_path_factory: pytest.TempPathFactory, tiny_checkpoint: Callable[[str], Path]
 ) -> Path:
     """The folder in which the reader of each page starts."""
@@ -322,14 +322,12 @@ def furnished_folder(
         if list_blocks_to_run(name)
     ],
 )
-def test_all_blocks_of_a_page_run_as_printed(
-    page: str, furnished_folder: Path, tmp_path: Path
-) -> None:
+def test_all_blocks_of_a_page_run_as_printed(page: str, furnished: Path, tmp_path: Path) -> None:
     for name in NEEDS.get(page, ()):
         if shutil.which(name) is None and importlib.util.find_spec(name) is None:
             pytest.skip(f"{name} is not installed")
     folder = tmp_path / "folder"
-    shutil.copytree(furnished_folder, folder)
+    shutil.copytree(furnished, folder)
     if page in PREPARATIONS:
         PREPARATIONS[page](folder)
     with reading(folder, REPLACEMENTS.get(page, {})) as reader:
@@ -361,15 +359,11 @@ def test_all_blocks_are_run_or_printed_or_listed() -> None:
         name = page.relative_to(ROOT).as_posix()
         for block in read_blocks(page):
             is_directive = block.language.startswith("{") and "code-cell" not in block.language
-            is_printed = block.language in PRINTED
-            categories = [is_directive, is_printed, is_run_elsewhere(block) and not is_printed]
+            printed = block.language in PRINTED
+            categories = [is_directive, printed, is_run_elsewhere(block) and not printed]
             assert sum([*categories, block in list_blocks_to_run(name)]) == 1, block
-            command_pattern = re.compile(
-                r"^(\$ |contstim |import contstim|from contstim)", re.MULTILINE
-            )
-            assert not (is_printed and command_pattern.search(block.text)), (
-                f"{block}: this can be run"
-            )
+            commands = re.compile(r"^(\$ |contstim |import contstim|from contstim)", re.MULTILINE)
+            assert not (printed and commands.search(block.text)), f"{block}: this can be run"
         indented = re.search(r"\n\n    +\S.*", remove_blocks(page))
         assert indented is None, f"{name}: a block without a fence: {indented and indented[0]}"
 

@@ -110,15 +110,13 @@ def test_z_scores_equal_the_published_z_scores(
         assert (new_evaluation.met[name] == passed).all()
 
 
-def test_pairs_without_a_judgement_are_excluded(
-    evaluation: AcceptabilityEvaluation, table: Path
-) -> None:
+def test_unjudged_pairs_are_excluded(evaluation: AcceptabilityEvaluation, table: Path) -> None:
     """If no pair is discarded, two pairs are excluded because they have no judgement."""
     judgements = evaluation.judgements
-    undiscarded = replace(
+    all_pairs = replace(
         judgements, pairs=tuple(replace(p, discarded=False) for p in judgements.pairs)
     )
-    new_evaluation = evaluate_acceptability(undiscarded, published_scores(undiscarded, table))
+    new_evaluation = evaluate_acceptability(all_pairs, published_scores(all_pairs, table))
     assert list(new_evaluation.excluded_for().values()) == [0, 2, 0]
 
 
@@ -130,11 +128,11 @@ def test_correlations_and_fits_equal_those_of_scipy(evaluation: AcceptabilityEva
         expected = stats.pearsonr(evaluation.people, evaluation.deltas[:, i - 1]).statistic
         assert matrix[0, i] == pytest.approx(expected)
         assert names[i] == model
-    is_judged = ~np.isnan(evaluation.sentence_judgements)
+    judged = ~np.isnan(evaluation.sentence_judgements)
     for column, fit in enumerate(fits(evaluation)):
         x, y = (
-            evaluation.sentence_scores[is_judged, column],
-            evaluation.sentence_judgements[is_judged],
+            evaluation.sentence_scores[judged, column],
+            evaluation.sentence_judgements[judged],
         )
         slope, intercept = np.polyfit(x, y, 1)
         assert (fit["slope"], fit["intercept"]) == pytest.approx((slope, intercept))

@@ -48,9 +48,7 @@ def test_67_paradigms_of_12_phenomena_are_read(pairs: list[MinimalPair]) -> None
     assert len({pair.paradigm for pair in pairs if pair.phenomenon == "argument_structure"}) == 9
 
 
-def test_prefix_methods_apply_to_20_paradigms_each(
-    pairs: list[MinimalPair], trigram: NgramModel
-) -> None:
+def test_prefix_methods_have_20_paradigms(pairs: list[MinimalPair], trigram: NgramModel) -> None:
     """Witness: the flags in the files; 20 paradigms have each of the two prefix methods."""
     all_scores = score_pairs([trigram], sample_pairs(pairs, 20, seed=0), list(Method))
     assert [scores.method for scores in all_scores.by_method] == list(Method)
@@ -61,20 +59,18 @@ def test_prefix_methods_apply_to_20_paradigms_each(
 
 
 def test_identical_pairs_are_ties(pairs: list[MinimalPair], trigram: NgramModel) -> None:
-    identical_pairs = [pair for pair in pairs if pair.good == pair.bad]
-    assert Counter(pair.paradigm for pair in identical_pairs) == {
+    identical = [pair for pair in pairs if pair.good == pair.bad]
+    assert Counter(pair.paradigm for pair in identical) == {
         "passive_1": 2,
         "principle_A_case_2": 5,
     }
-    (scores,) = score_pairs([trigram], identical_pairs, [Method.FULL_SENTENCE]).by_method
+    (scores,) = score_pairs([trigram], identical, [Method.FULL_SENTENCE]).by_method
     assert scores.ties.all()
     assert not scores.correct().any()
     assert (scores.correct("half") == 0.5).all()
 
 
-def test_human_agreement_equals_the_published_summary(
-    blimp: Path, pairs: list[MinimalPair]
-) -> None:
+def test_human_agreement_equals_published_summary(blimp: Path, pairs: list[MinimalPair]) -> None:
     """Witness: the published summary, paradigm by paradigm."""
     agreement = read_human_agreement(blimp / "raw_results/all_outputs/human_responses.csv")
     summary = read_csv(blimp / "raw_results/summary/human_validation_summary.csv")
@@ -95,10 +91,10 @@ def test_average_accuracies_equal_the_published_ones(
 ) -> None:
     """Witness: the averages in the published summary."""
     file = blimp / "raw_results/summary/models_summary.jsonl"
-    (method_scores,) = score_pairs(
+    (scores,) = score_pairs(
         [trigram], sample_pairs(pairs, 1, seed=0), [Method.FULL_SENTENCE]
     ).by_method
-    table = accuracies(method_scores)
+    table = accuracies(scores)
     for model, accuracy in read_published_accuracies(file).items():
         table = table.with_column(model, accuracy)
     overall = dict(zip(table.columns, table.mean(), strict=True))

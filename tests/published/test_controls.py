@@ -29,9 +29,7 @@ def ratings(published_data: Path) -> Ratings:
 
 @pytest.mark.published
 @pytest.mark.parametrize("feature", ["log_frequency", "glove_correlation"])
-def test_feature_preferences_equal_figure_s7(
-    published_data: Path, ratings: Ratings, feature: str
-) -> None:
+def test_preferences_equal_figure_s7(published_data: Path, ratings: Ratings, feature: str) -> None:
     """Witness: the published analysis of the raw file, with majorities and a paired t-test."""
     folder = published_data / "contstimlang"
     votes = defaultdict(list)
@@ -91,9 +89,7 @@ def test_coefficients_of_gpt2_have_the_expected_signs(ratings: Ratings) -> None:
 @pytest.mark.published
 def test_items_add_more_error_than_participants(ratings: Ratings) -> None:
     """If every choice is its own cluster in one way, only the other way determines the error."""
-    participants = np.concatenate(
-        [np.repeat(g.participants, len(g.trials)) for g in ratings.groups]
-    )
+    people = np.concatenate([np.repeat(g.participants, len(g.trials)) for g in ratings.groups])
     items = np.concatenate(
         [[trial.trial_id for trial in g.trials] * len(g.participants) for g in ratings.groups]
     )
@@ -108,7 +104,7 @@ def test_items_add_more_error_than_participants(ratings: Ratings) -> None:
                 model
             ].standard_error
             for clusters in (
-                (participants[finite], choice_ids[finite]),
+                (people[finite], choice_ids[finite]),
                 (choice_ids[finite], items[finite]),
             )
         ]
@@ -133,7 +129,7 @@ SLOPES = MixedSettings()
         ("bert", -23267.9576, -23307.5268),
     ],
 )
-def test_log_likelihoods_equal_those_of_clmm(
+def test_likelihoods_equal_clmm(
     ratings: Ratings, model: str, flexible: float, slopes: float
 ) -> None:
     """Witness: clmm(rating ~ ratio + (1 | trial), link = "probit"), without catch trials.
@@ -152,9 +148,9 @@ def test_log_likelihoods_equal_those_of_clmm(
 def test_estimates_of_gpt2_equal_those_of_clmm(ratings: Ratings) -> None:
     """Witness: clmm's summary, for ratios divided by their root mean square."""
     fit = fit_mixed(ratings, ["gpt2"], FLEXIBLE)
-    scale = 20.217573  # root mean square without catch trials, nats
-    assert fit["gpt2"]["estimate"].value * scale == pytest.approx(0.804313232, rel=1e-3)
-    assert fit["gpt2"]["estimate"].standard_error * scale == pytest.approx(0.0220414121, rel=1e-3)
+    unit = 20.217573  # root mean square without catch trials, nats
+    assert fit["gpt2"]["estimate"].value * unit == pytest.approx(0.804313232, rel=1e-3)
+    assert fit["gpt2"]["estimate"].standard_error * unit == pytest.approx(0.0220414121, rel=1e-3)
     assert [row["estimate"] for row in fit.thresholds] == pytest.approx(
         [-1.241276844, -0.411594169, 0.191699119, 0.746238170, 1.438968837], abs=1e-3
     )
@@ -164,10 +160,8 @@ def test_estimates_of_gpt2_equal_those_of_clmm(ratings: Ratings) -> None:
     variances = {row["factor"]: row["variance"] for row in fit.variances}
     assert variances == pytest.approx({"trials": 0.51556303}, rel=1e-3)
     slopes = fit_mixed(ratings, ["gpt2"], SLOPES)
-    assert slopes["gpt2"]["estimate"].value * scale == pytest.approx(0.887791485, rel=1e-3)
-    assert slopes["gpt2"]["estimate"].standard_error * scale == pytest.approx(
-        0.0346831254, rel=1e-3
-    )
+    assert slopes["gpt2"]["estimate"].value * unit == pytest.approx(0.887791485, rel=1e-3)
+    assert slopes["gpt2"]["estimate"].standard_error * unit == pytest.approx(0.0346831254, rel=1e-3)
     assert {row["factor"]: row["variance"] for row in slopes.variances} == pytest.approx(
         {"trials": 0.55017038, "participants": 0.072318592}, rel=1e-3
     )

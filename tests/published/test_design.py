@@ -134,12 +134,10 @@ def test_controversial_pairs_have_more_power_than_random_pairs(
     pairs, triplets, _ = stimuli
     design = build_design(pairs, triplets, random_per_group=0, catch_per_group=0, twins=True)
     scores = read_natural_scores(folder).log_probs
-    first_rows, second_rows = (
-        np.random.default_rng(0).permutation(len(scores))[:600].reshape(2, 300)
-    )
+    first, second = np.random.default_rng(0).permutation(len(scores))[:600].reshape(2, 300)
     random = TrialPreferences(
         MODELS,
-        scores[second_rows] - scores[first_rows],
+        scores[second] - scores[first],
         np.ones((300, 9), dtype=np.bool_),
         np.arange(300) % 10,
         np.zeros(300, dtype=np.int64),
@@ -152,10 +150,8 @@ def test_controversial_pairs_have_more_power_than_random_pairs(
     for study, scope in zip(studies, (Scope.NATURAL, Scope.RANDOM), strict=True):
         kind, populations = study.of_scope(scope), calibrate(study, MeasuredPeople())[0][scope]
         rows = kind.thinned_rows(18)
-        thinned_populations = [population.of_trials(rows) for population in populations]
-        shares.append(
-            simulate_power(kind.of_trials(rows), thinned_populations, simulations=60).mean_better
-        )
+        thinned = [population.of_trials(rows) for population in populations]
+        shares.append(simulate_power(kind.of_trials(rows), thinned, simulations=60).mean_better)
     assert shares[0] > shares[1] + 0.1
 
 
@@ -182,15 +178,11 @@ def test_default_participants_equal_those_of_experiment_1(experiment: Analysis) 
     # Experiment 1 had no minimal pairs; natural controversial pairs provide the defaults
     assert measured.kinds[Scope.MINIMAL] == measured.kinds[Scope.NATURAL]
     for scope, kind in kinds_in_experiment(measured):
-        result_by_model = {
-            model.model: model for model in experiment.result(scope, ACCURACY).models
-        }
-        assert result_by_model[best].lower == pytest.approx(kind.ceiling, abs=1e-6)
-        assert result_by_model[best].value == pytest.approx(kind.accuracy, abs=1e-6)
-        rival_values = sorted(
-            (m.value for name, m in result_by_model.items() if name != best), reverse=True
-        )
-        assert rival_values == pytest.approx(kind.rivals, abs=1e-6)
+        results = {model.model: model for model in experiment.result(scope, ACCURACY).models}
+        assert results[best].lower == pytest.approx(kind.ceiling, abs=1e-6)
+        assert results[best].value == pytest.approx(kind.accuracy, abs=1e-6)
+        rivals = sorted((m.value for name, m in results.items() if name != best), reverse=True)
+        assert rivals == pytest.approx(kind.rivals, abs=1e-6)
     assert {len(g.participants) for g in experiment.ratings.groups} == {
         kind.raters for kind in measured.kinds.values()
     }
@@ -201,13 +193,11 @@ def test_default_participants_equal_those_of_experiment_1(experiment: Analysis) 
 def test_default_participant_variance_equals_the_mixed_model(experiment: Analysis) -> None:
     """Witness: `fit_mixed`, which agrees with R's clmm."""
     fit = fit_mixed(experiment.ratings, ["gpt2"], settings=MixedSettings(ratios="ranks"))
-    deviations = {
-        (row["factor"], row["effect"]): row["standard_deviation"] for row in fit.variances
-    }
+    sds = {(row["factor"], row["effect"]): row["standard_deviation"] for row in fit.variances}
     (slope,) = fit.coefficients
-    following = deviations["participants", "gpt2"] / slope["typical_effect"]
+    following = sds["participants", "gpt2"] / slope["typical_effect"]
     assert following == pytest.approx(MeasuredPeople().following, abs=0.001)
-    assert deviations["trials", "intercept"] == pytest.approx(0.69, abs=0.005)  # as docs say
+    assert sds["trials", "intercept"] == pytest.approx(0.69, abs=0.005)  # as docs say
     assert fit.rated.sided == 0
 
 
@@ -222,10 +212,8 @@ def test_default_item_variance_equals_the_mixed_model(experiment: Analysis) -> N
         condition = next(c for c in Condition if str(scope).startswith(str(c)))
         settings = MixedSettings(ratios="ranks")
         fit = fit_mixed(choices, ["gpt2"], settings, conditions=(condition,))
-        (trial_deviation,) = (
-            row["standard_deviation"] for row in fit.variances if row["factor"] == "trials"
-        )
-        assert trial_deviation == pytest.approx(kind.items, abs=0.001)
+        (sd,) = (row["standard_deviation"] for row in fit.variances if row["factor"] == "trials")
+        assert sd == pytest.approx(kind.items, abs=0.001)
 
 
 # Without a pilot, the best simulated model is GPT-2, which was second in `ACCEPT`
@@ -276,16 +264,14 @@ def test_simulated_power_equals_that_of_resampled_trials(
     )[study.rows(scope)]
     agreement = np.sign(kind.differences) * kind.evaluates * choices[:, None]
     best_index = int((agreement.sum(axis=0) / kind.evaluates.sum(axis=0)).argmax())
-    trials_by_stratum = [
-        np.flatnonzero(kind.strata == stratum) for stratum in np.unique(kind.strata)
-    ]
+    strata = [np.flatnonzero(kind.strata == stratum) for stratum in np.unique(kind.strata)]
     rng = np.random.default_rng(0)
     sizes = [n for n in (36, 90, 360) if n <= len(power.mean_first_by_trials)]
     for n in sizes:
         wins = 0.0
         for _ in range(1000):
-            order = np.concatenate([rng.permutation(len(trials_by_stratum)) for _ in range(n)])[:n]
-            sampled_trials = [rng.choice(trials_by_stratum[stratum]) for stratum in order]
+            order = np.concatenate([rng.permutation(len(strata)) for _ in range(n)])[:n]
+            sampled_trials = [rng.choice(strata[stratum]) for stratum in order]
             counts = kind.evaluates[sampled_trials].sum(axis=0)
             if counts.all():
                 means = np.round(agreement[sampled_trials].sum(axis=0) / counts, 12)

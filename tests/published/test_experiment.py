@@ -122,13 +122,11 @@ def test_contrasts_with_the_ceiling_alone_change_conclusions(analysis: Analysis)
 def test_agreement_of_models_on_random_pairs(analysis: Analysis) -> None:
     models = analysis.ratings.models
     agreement = analysis.agreement[Condition.RANDOM_NATURAL]
-    pair_agreements = agreement[np.triu_indices(9, 1)]
-    assert pair_agreements.mean() == pytest.approx(0.845, abs=5e-4)
-    assert agreement[models.index("gpt2"), models.index("rnn")] == pair_agreements.min()
-    assert agreement[models.index("gpt2"), models.index("roberta")] == pair_agreements.max()
-    assert (pair_agreements.min(), pair_agreements.max()) == pytest.approx(
-        (0.7556, 0.9333), abs=5e-5
-    )
+    shares = agreement[np.triu_indices(9, 1)]
+    assert shares.mean() == pytest.approx(0.845, abs=5e-4)
+    assert agreement[models.index("gpt2"), models.index("rnn")] == shares.min()
+    assert agreement[models.index("gpt2"), models.index("roberta")] == shares.max()
+    assert (shares.min(), shares.max()) == pytest.approx((0.7556, 0.9333), abs=5e-5)
 
 
 def test_choices_by_role_and_near_unanimous_trials(analysis: Analysis) -> None:
@@ -138,11 +136,9 @@ def test_choices_by_role_and_near_unanimous_trials(analysis: Analysis) -> None:
     }
     assert len(cells) == 72
     assert cells["gpt2", "bigram"] == (22, 100)
-    unanimous = {
-        row["condition"]: (row["near_unanimous"], row["trials"]) for row in analysis.unanimity
-    }
-    del unanimous[Condition.CATCH]
-    assert unanimous == {
+    table = {row["condition"]: (row["near_unanimous"], row["trials"]) for row in analysis.unanimity}
+    del table[Condition.CATCH]
+    assert table == {
         Condition.RANDOM_NATURAL: (47, 90),
         Condition.NATURAL_CONTROVERSIAL: (132, 360),
         Condition.NATURAL_SYNTHETIC: (487, 720),
@@ -177,9 +173,8 @@ Experiment = tuple[tuple[Trial, ...], tuple[Response, ...]]
 
 @pytest.fixture(scope="module")
 def experiment(published_data: Path) -> Experiment:
-    return read_experiment(
-        published_data / "contstimlang", published_data / "contstimlang-fork/data"
-    )
+    folders = (published_data / name for name in ("contstimlang", "contstimlang-fork/data"))
+    return read_experiment(*folders)
 
 
 @pytest.mark.published
@@ -233,9 +228,7 @@ def test_no_participant_is_excluded(experiment: Experiment) -> None:
 
 
 @pytest.mark.published
-def test_direction_of_ratings_equals_that_of_the_raw_file(
-    experiment: Experiment, published_data: Path
-) -> None:
+def test_direction_of_ratings_equals_raw_file(experiment: Experiment, published_data: Path) -> None:
     """Witness: the raw file, in which GPT-2 agrees with 675 of 900 choices on random pairs.
 
     The file names the first sentence of each pair and the scores of GPT-2 for both sentences.

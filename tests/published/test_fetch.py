@@ -40,9 +40,7 @@ def served_folder(tmp_path: Path) -> Iterator[tuple[Path, str]]:
 
 
 @pytest.fixture
-def small_file(
-    served_folder: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
-) -> tuple[Path, str]:
+def small(served_folder: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> tuple[Path, str]:
     """A registry with one small file instead of the published files."""
     path = "natural_controversial_sentences/pairs.csv"
     (served_folder[0] / path).parent.mkdir()
@@ -52,27 +50,23 @@ def small_file(
     return served_folder[0] / path, served_folder[1]
 
 
-def test_files_are_fetched_once(tmp_path: Path, small_file: tuple[Path, str]) -> None:
-    source, address = small_file
-    fetched_paths: list[str] = []
-    folder = fetch_published(
-        tmp_path / "here", ["pairs"], address=address, progress=fetched_paths.append
-    )
-    assert (folder / fetched_paths[0]).read_text() == "a,b\n"
+def test_files_are_fetched_once(tmp_path: Path, small: tuple[Path, str]) -> None:
+    source, address = small
+    fetched: list[str] = []
+    folder = fetch_published(tmp_path / "here", ["pairs"], address=address, progress=fetched.append)
+    assert (folder / fetched[0]).read_text() == "a,b\n"
     source.unlink()
     fetch_published(folder, ["pairs"], address=address)
 
 
-def test_changed_and_missing_files_are_refused(
-    tmp_path: Path, small_file: tuple[Path, str]
-) -> None:
-    small_file[0].write_text("something else")
+def test_changed_and_missing_files_are_refused(tmp_path: Path, small: tuple[Path, str]) -> None:
+    small[0].write_text("something else")
     with pytest.raises(InputError, match="hash"):
-        fetch_published(tmp_path / "here", ["pairs"], address=small_file[1])
+        fetch_published(tmp_path / "here", ["pairs"], address=small[1])
     assert not [path for path in (tmp_path / "here").rglob("*") if path.is_file()]
-    small_file[0].unlink()
+    small[0].unlink()
     with pytest.raises(InputError, match=r"pairs\.csv: 404 .*by hand"):
-        fetch_published(tmp_path / "here", ["pairs"], address=small_file[1])
+        fetch_published(tmp_path / "here", ["pairs"], address=small[1])
 
 
 def test_connection_errors_and_unknown_names_are_refused(tmp_path: Path) -> None:
@@ -103,9 +97,7 @@ def test_published_files_have_the_pinned_checksums(
     assert len(read_vocabulary(folder).initial) == 5_977
 
 
-def test_error_names_the_extra_that_installs_pooch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_error_names_the_extra_with_pooch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(InputError, match=r"contstim\[published\]"):
         fetch_published(tmp_path)

@@ -65,9 +65,7 @@ def test_discounts_and_sizes_equal_those_of_lmplz(published_data: Path) -> None:
     assert [len(table.keys) for table in estimated.tables.orders] == [61_063, 679_808, 1_414_634]
 
 
-def test_a_synthesized_sentence_keeps_its_constraints(
-    published_data: Path, models: dict[int, NgramModel]
-) -> None:
+def test_synthesis_keeps_constraints(published_data: Path, models: dict[int, NgramModel]) -> None:
     """With the published vocabulary; a fifth of its words is unknown to these models."""
     words = read_vocabulary(published_data / "contstimlang")
     assert (len(words.initial), len(words.inner), len(words.repeatable)) == (5_977, 23_180, 42)
@@ -76,11 +74,9 @@ def test_a_synthesized_sentence_keeps_its_constraints(
     known_words, unknown_words = shared_vocabulary([accept, reject], words)
     assert len(unknown_words) / len(words.words) == pytest.approx(0.2, abs=0.02)
     pair = synthesize(accept, reject, natural, known_words, seed=0)
-    accept_scores, reject_scores = (
-        model.log_probs([natural, pair.synthetic]) for model in (accept, reject)
-    )
-    assert accept_scores[1] >= accept_scores[0]
-    assert reject_scores[1] < reject_scores[0] - 5
+    accepted, rejected = (model.log_probs([natural, pair.synthetic]) for model in (accept, reject))
+    assert accepted[1] >= accepted[0]
+    assert rejected[1] < rejected[0] - 5
     assert not set(pair.synthetic.words) & set(unknown_words)
     second_pair = synthesize(accept, reject, natural, known_words, seed=0)
     assert second_pair.synthetic == pair.synthetic
@@ -107,9 +103,7 @@ def tokenizers(published_data: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["gpt2", "roberta"])
-def test_tokens_of_a_word_do_not_depend_on_its_neighbours(
-    published_data: Path, tokenizers: Path, name: str
-) -> None:
+def test_tokens_are_independent(published_data: Path, tokenizers: Path, name: str) -> None:
     """Witness: the tokenizer on whole sentences of the study's words."""
     tokenizer = load_checkpoint(str(tokenizers / name), Loading(device="cpu")).tokenizer
     assert words_are_independent(tokenizer)

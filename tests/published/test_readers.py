@@ -92,13 +92,11 @@ def test_each_model_rejects_its_published_synthetic_sentence(folder: Path) -> No
     triplets = published.read_triplets(folder)
     selected = published.read_triplets(folder, selected=True)
     assert (len(triplets), len(selected)) == (3_600, 360)
-    assert {triplet.triplet_id for triplet in selected} < {
-        triplet.triplet_id for triplet in triplets
-    }
-    for triplet in triplets:
-        assert triplet.log_prob_synthetic_1_model_1 <= triplet.log_prob_natural_model_1 + 1e-3
-        assert triplet.log_prob_synthetic_2_model_2 <= triplet.log_prob_natural_model_2 + 1e-3
-    total = sum(triplet.controversiality for triplet in selected)
+    assert {t.triplet_id for t in selected} < {t.triplet_id for t in triplets}
+    for t in triplets:
+        assert t.log_prob_synthetic_1_model_1 <= t.log_prob_natural_model_1 + 1e-3
+        assert t.log_prob_synthetic_2_model_2 <= t.log_prob_natural_model_2 + 1e-3
+    total = sum(t.controversiality for t in selected)
     assert total == pytest.approx(23_922.602363, abs=1e-6)
 
 

@@ -59,10 +59,8 @@ def test_numbers_have_enough_contrast(middle: float | None) -> None:
     axes = heat_map("a", [str(i) for i in range(21)], values, title="t", middle=middle).axes[0]
 
     def luminance(colour: object) -> float:
-        channels: FloatArray = np.array(to_rgb(colour))  # type: ignore[arg-type]
-        linear = np.where(
-            channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4
-        )
+        rgb: FloatArray = np.array(to_rgb(colour))  # type: ignore[arg-type]
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
         return float(linear @ (0.2126, 0.7152, 0.0722))
 
     for text, value in zip(axes.texts, values[0], strict=True):

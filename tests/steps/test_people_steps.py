@@ -167,9 +167,7 @@ def test_judge_reads_natural_sentences_not_shown_in_trials(tmp_path: Path) -> No
     assert not page.flags.explanations[FlagKind.UNLIKELY].startswith("Not checked")
 
 
-def test_judges_are_loaded_with_the_loading_options(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_judges_are_loaded_with_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def load(_judges: Sequence[str], loading: Loading) -> Never:
         raise InputError(loading.device)
 

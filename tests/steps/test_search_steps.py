@@ -198,12 +198,10 @@ def test_missing_file_is_reported_before_models_are_read(tmp_path: Path) -> None
     (tmp_path / "broken.arpa").write_text("no model\n")
     (tmp_path / "natural.txt").write_text("The dog sleeps.\n")
     models = (f"a=kenlm:{tmp_path}/broken.arpa", f"b=kenlm:{tmp_path}/broken.arpa@lower")
-    missing, natural = tmp_path / "missing.txt", tmp_path / "natural.txt"
+    missing, texts = tmp_path / "missing.txt", tmp_path / "natural.txt"
     steps: list[Step[Any]] = [
-        SearchTriplets(
-            models=models, sentences=natural, out=tmp_path / "t.csv", vocabulary=missing
-        ),
-        FindNearPairs(models=models, sentences=natural, out=tmp_path / "n.csv", vocabulary=missing),
+        SearchTriplets(models=models, sentences=texts, out=tmp_path / "t.csv", vocabulary=missing),
+        FindNearPairs(models=models, sentences=texts, out=tmp_path / "n.csv", vocabulary=missing),
         SynthesizeSentence(
             accept=models[:1], reject=models[1:], sentence="The dog sleeps", vocabulary=missing
         ),

@@ -95,9 +95,7 @@ def test_pairs_of_question_and_statement_are_reported(tmp_path: Path) -> None:
     assert f"In {mixed} of 9 pairs a question is paired with a statement" in " ".join(messages)
 
 
-def test_triplet_selection_and_its_record(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_selection_and_its_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     candidates, out = tmp_path / "t.csv", tmp_path / "chosen.csv"
     write_table(candidates, columns_of(Triplet, some_triplets(4)))
     inputs = file_names(tmp_path)
@@ -117,9 +115,7 @@ def test_triplet_selection_and_its_record(
         ("worst-rank", "prefers triplets with many nats"),
     ],
 )
-def test_warning_quotes_figures_of_the_objective_only(
-    tmp_path: Path, objective: Objective, expected: str
-) -> None:
+def test_warning_quotes_objective(tmp_path: Path, objective: Objective, expected: str) -> None:
     """Witness: the table in docs/design.md, which has figures for `controversiality` only."""
     write_table(tmp_path / "t.csv", columns_of(Triplet, some_triplets(2)))
     settings = TripletRules(per_pair=1, quantiles=1, objective=objective)
@@ -182,15 +178,15 @@ def test_power_of_trials_without_scores_is_refused(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("blank_figures")
 def test_rejection_changes_only_trials_of_the_item(tmp_path: Path) -> None:
     """Three rounds of rejection; tables before and after are compared row by row."""
-    scores, pairs, triplets, natural = (
+    scores, pairs, triplets, n = (
         tmp_path / name for name in ("s.csv", "pairs.csv", "t.csv", "natural.csv")
     )
     random_table(160).write(scores)
-    random_table(160).write(natural)
+    random_table(160).write(n)
     write_table(triplets, columns_of(Triplet, some_triplets(8, MODELS[:2])))
     selected, trials = tmp_path / "chosen.csv", tmp_path / "trials.csv"
     selection_settings = TripletRules(per_pair=4, quantiles=0)
-    design_options: dict[str, Any] = {
+    options: dict[str, Any] = {
         "groups": 4,
         "random_per_group": 2,
         "catch_per_group": 1,
@@ -199,9 +195,7 @@ def test_rejection_changes_only_trials_of_the_item(tmp_path: Path) -> None:
     steps: tuple[Any, ...] = (
         SelectPairs(scores=scores, out=pairs, settings=NaturalRules(per_pair=4)),
         SelectTriplets(triplets=triplets, out=selected, settings=selection_settings),
-        MakeDesign(
-            out=trials, pairs=pairs, triplets=selected, sentences=natural, **design_options, seed=1
-        ),
+        MakeDesign(out=trials, pairs=pairs, triplets=selected, sentences=n, **options, seed=1),
     )
     reviews: tuple[Path, ...] = ()
     for condition in (None, *list(Condition)[:2], Condition.RANDOM_NATURAL):

@@ -54,9 +54,7 @@ def test_vocabulary_needs_a_text_or_published_lists(folder: Path) -> None:
     assert replace(step, min_count=7).word_choice == step.word_choice
 
 
-def test_sentence_step_counts_sentences_for_a_study(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sentence_step_counts_sentences(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     vocabulary, out, messages = folder / "vocab.txt", folder / "natural.txt", list[str]()
     MakeVocabulary(text=folder / "corpus.txt", out=vocabulary, min_count=1).run()
     needs = sentences_needed(2)

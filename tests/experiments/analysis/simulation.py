@@ -3,9 +3,12 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
+from contstim.experiments.analysis.ratings import Ratings, gather
+from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.responses.table import Response
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Trial
@@ -27,6 +30,12 @@ class Experiment:
     trials: tuple[Trial, ...]
     responses: tuple[Response, ...]
     scores: ScoreTable
+
+    def gather(self) -> Ratings:
+        return gather(self.trials, self.responses, self.scores)
+
+    def analyze(self, **options: Any) -> Analysis:
+        return analyze(self.trials, self.responses, self.scores, **options)
 
 
 def simulate(

@@ -30,38 +30,33 @@ def experiment() -> Experiment:
     return Experiment(simulated.trials, simulated.responses, scores)
 
 
-def compute_ratio(experiment: Experiment, model: str, trial: Trial) -> float:
-    column = dict(
+def ratio(experiment: Experiment, model: str, trial: Trial) -> float:
+    score_by_sentence = dict(
         zip(experiment.scores.sentences or (), experiment.scores.column(model), strict=True)
     )
-    return float(column[trial.sentence_2] - column[trial.sentence_1])
+    return float(score_by_sentence[trial.sentence_2] - score_by_sentence[trial.sentence_1])
 
 
 def test_model_agreement_equals_a_loop_over_trials(experiment: Experiment) -> None:
-    ratings = gather(experiment.trials, experiment.responses, experiment.scores)
+    ratings = experiment.gather()
     agreements = agreement.model_agreement(ratings, Condition.RANDOM_NATURAL)
     trials = [t for t in experiment.trials if t.condition is Condition.RANDOM_NATURAL]
     ties = 0
     for first, second in combinations(MODELS, 2):
         points = 0.0
         for trial in trials:
-            product = compute_ratio(experiment, first, trial) * compute_ratio(
-                experiment, second, trial
-            )
-            ties += product == 0
-            points += 0.5 if product == 0 else float(product > 0)
+            both = ratio(experiment, first, trial) * ratio(experiment, second, trial)
+            ties += both == 0
+            points += 0.5 if both == 0 else float(both > 0)
         row, column = MODELS.index(first), MODELS.index(second)
-        assert (
-            agreements[row, column]
-            == agreements[column, row]
-            == pytest.approx(points / len(trials))
-        )
+        expected = pytest.approx(points / len(trials))
+        assert agreements[row, column] == agreements[column, row] == expected
     assert ties
     assert np.diag(agreements).tolist() == [1.0] * 3
 
 
 def test_dominance_equals_a_loop_over_responses(experiment: Experiment) -> None:
-    ratings = gather(experiment.trials, experiment.responses, experiment.scores)
+    ratings = experiment.gather()
     for condition in (Condition.NATURAL_CONTROVERSIAL, Condition.NATURAL_SYNTHETIC):
         dominance = agreement.dominance(ratings, condition)
         points: Counter[tuple[str, str]] = Counter()
@@ -72,7 +67,7 @@ def test_dominance_equals_a_loop_over_responses(experiment: Experiment) -> None:
             if trial.condition is not condition:
                 continue
             for model, rival in ((trial.model_1, trial.model_2), (trial.model_2, trial.model_1)):
-                value = compute_ratio(experiment, model, trial)
+                value = ratio(experiment, model, trial)
                 second = response.rating > 3.5
                 points[model, rival] += 0.5 if value == 0 else float((value > 0) == second)  # type: ignore[assignment]
                 counts[model, rival] += 1
@@ -84,24 +79,21 @@ def test_dominance_equals_a_loop_over_responses(experiment: Experiment) -> None:
 
 
 def test_role_preferences_equal_a_loop_over_responses(experiment: Experiment) -> None:
-    ratings = gather(experiment.trials, experiment.responses, experiment.scores)
+    ratings = experiment.gather()
     by_id = {trial.trial_id: trial for trial in experiment.trials}
     counts: Counter[tuple[str, str]] = Counter()
-    synthetic_chosen: Counter[tuple[str, str]] = Counter()
+    chosen: Counter[tuple[str, str]] = Counter()
     for response in experiment.responses:
         trial = by_id[response.trial_id]
         if trial.condition is Condition.NATURAL_SYNTHETIC:
             reject_first = trial.kind_2 == "synthetic_1"
-            accept, reject = (
-                (trial.model_2, trial.model_1) if reject_first else (trial.model_1, trial.model_2)
-            )
+            models = (trial.model_1, trial.model_2)
+            accept, reject = models[::-1] if reject_first else models
             counts[accept, reject] += 1
-            synthetic_chosen[accept, reject] += response.rating >= 4
+            chosen[accept, reject] += response.rating >= 4
     rows = agreement.role_preferences(ratings)
     assert {(row["accept"], row["reject"]): row["ratings"] for row in rows} == counts
-    assert {
-        (row["accept"], row["reject"]): row["prefer_synthetic"] for row in rows
-    } == synthetic_chosen
+    assert {(row["accept"], row["reject"]): row["prefer_synthetic"] for row in rows} == chosen
     assert {row["trials"] for row in rows} == {4}
 
 
@@ -124,10 +116,8 @@ def test_failures_are_ordered_by_size() -> None:
         for person in (0, 1)
     ]
     gathered = gather(trials, responses, ScoreTable(tuple(texts), ("a", "b", "c"), log_probs))
-    failures_of_a = [
-        failure for failure in failures(gathered, Scope.NATURAL) if failure["model"] == "a"
-    ]
-    assert [failure["trial_id"] for failure in failures_of_a] == ["t3", "t2"]
+    failures_of_a = [f for f in failures(gathered, Scope.NATURAL) if f["model"] == "a"]
+    assert [f["trial_id"] for f in failures_of_a] == ["t3", "t2"]
     worst = failures_of_a[0]
     texts_of_worst = [worst[name] for name in ("rival", "people_prefer", "model_prefers")]
     assert texts_of_worst == ["b", "First t3.", "Second t3."]
@@ -164,16 +154,11 @@ def test_errors_with_missing_ratings_are_terms_of_cosines() -> None:
     people = np.array([unit(person[targeted]) for person in group.preferences])
     majority = np.sign(np.sign(people).sum(axis=0))  # the side of most
     for model, ratios in zip(ratings.models, group.ratios[:, targeted], strict=True):
-        failures_of_model = [
-            f for f in failures(ratings, Scope.RANDOM, worst=99) if f["model"] == model
-        ]
+        rows = [f for f in failures(ratings, Scope.RANDOM, worst=99) if f["model"] == model]
         errors = dict(zip(names, -(unit(ratios) * people).mean(axis=0), strict=True))
         wrong = {n for n, r, side in zip(names, ratios, majority, strict=True) if r * side < 0}
-        assert {f["trial_id"] for f in failures_of_model} == wrong != set()
-        listed_errors = [f["error"] for f in failures_of_model]
-        assert listed_errors == pytest.approx([errors[f["trial_id"]] for f in failures_of_model])
+        assert {f["trial_id"] for f in rows} == wrong != set()
+        listed_errors = [f["error"] for f in rows]
+        assert listed_errors == pytest.approx([errors[f["trial_id"]] for f in rows])
         assert listed_errors == sorted(listed_errors, reverse=True)
-        assert all(
-            f["rival"] == "" and np.isnan(f["log_prob_people_prefer_rival"])
-            for f in failures_of_model
-        )
+        assert all(f["rival"] == "" and np.isnan(f["log_prob_people_prefer_rival"]) for f in rows)

@@ -34,7 +34,7 @@ CHOICES = [
 
 @pytest.fixture(scope="module")
 def rating_analysis() -> Analysis:
-    return analyze(CHOICE_EXPERIMENT.trials, CHOICE_EXPERIMENT.responses, CHOICE_EXPERIMENT.scores)
+    return CHOICE_EXPERIMENT.analyze()
 
 
 @pytest.fixture(scope="module")
@@ -97,21 +97,19 @@ def test_page_and_methods_describe_choices(choice_analysis: Analysis) -> None:
 
 def test_failures_add_up_to_missing_accuracy(choice_analysis: Analysis) -> None:
     """Witness: the share of accuracy that each trial costs a model, computed by hand."""
-    all_failures = failures(choice_analysis.ratings, Scope.RANDOM, worst=10_000)
-    model = all_failures[0]["model"]
+    rows = failures(choice_analysis.ratings, Scope.RANDOM, worst=10_000)
+    model = rows[0]["model"]
     row = choice_analysis.ratings.models.index(model)
     for group in choice_analysis.ratings.groups:
         columns = [t.condition == "random-natural" for t in group.trials]
         wrong = (group.ratios[row, columns] > 0) != (group.ratings[:, columns] == 2)
         against = wrong.mean(axis=0)
         expected = sorted((against[against > 0.5] / sum(columns)).tolist(), reverse=True)
-        errors = [
-            f["error"] for f in all_failures if (f["model"], f["group"]) == (model, group.number)
-        ]
+        errors = [f["error"] for f in rows if (f["model"], f["group"]) == (model, group.number)]
         assert errors == pytest.approx(expected)
     sort_keys = [
         (-f["error"], f["log_prob_people_prefer_model"] - f["log_prob_model_prefers_model"])
-        for f in all_failures
+        for f in rows
         if f["model"] == model
     ]
     assert sort_keys == sorted(sort_keys)
@@ -184,10 +182,8 @@ def test_missing_ratings_are_left_out_of_means_and_models() -> None:
     ratings = gather_ratings(responses)
     columns = tables.trials_table(ratings)
     for trial_id, mean in zip(columns["trial_id"], columns["mean_rating"], strict=True):
-        trial_ratings = [
-            r.rating for r in responses if r.trial_id == trial_id and r.rating != UNRATED
-        ]
-        assert mean == pytest.approx(np.mean(trial_ratings))
+        values = [r.rating for r in responses if r.trial_id == trial_id and r.rating != UNRATED]
+        assert mean == pytest.approx(np.mean(values))
     model = ratings.models[0]
     lenient = Exclusions(max_missing=0.2)
     assert analyze(
@@ -197,9 +193,8 @@ def test_missing_ratings_are_left_out_of_means_and_models() -> None:
         analyze(SLIDER_EXPERIMENT.trials, responses, SLIDER_EXPERIMENT.scores)
     n_rated = len(responses) - len(responses[::7])
     assert regress_choices(ratings, [model])["choices"] == ratings.size == n_rated
-    complete_fit, fit = (
-        fit_mixed(r, [model]) for r in (gather_ratings(SLIDER_EXPERIMENT.responses), ratings)
-    )
+    complete_fit = fit_mixed(gather_ratings(SLIDER_EXPERIMENT.responses), [model])
+    fit = fit_mixed(ratings, [model])
     assert np.sign(fit[model]["typical_effect"]) == np.sign(complete_fit[model]["typical_effect"])
     assert np.isfinite(fit.log_likelihood)
     # Fewer responses have a higher joint likelihood
@@ -212,10 +207,8 @@ def test_mixed_models_bin_slider_ratings_around_the_middle() -> None:
     rating_fit = fit_mixed(gather_ratings(SLIDER_EXPERIMENT.responses), [model])
     slider_fit = fit_mixed(gather_ratings(SLIDER_RESPONSES), [model])
     assert slider_fit.log_likelihood == pytest.approx(rating_fit.log_likelihood, abs=1e-6)
-    with_neutral = [
-        replace(r, rating=50) if n % 9 == 0 else r for n, r in enumerate(SLIDER_RESPONSES)
-    ]
-    names = fit_mixed(gather_ratings(with_neutral), [model]).scheme.names
+    neutral = [replace(r, rating=50) if n % 9 == 0 else r for n, r in enumerate(SLIDER_RESPONSES)]
+    names = fit_mixed(gather_ratings(neutral), [model]).scheme.names
     assert names == ("50|66", "66|83", "83|100")
 
 
@@ -262,7 +255,7 @@ TARGETED = (
 
 
 @pytest.fixture(scope="module")
-def role_experiment() -> Experiment:
+def experiment() -> Experiment:
     return simulate(groups=(2, 2), each=1)
 
 
@@ -284,17 +277,15 @@ def assert_gather_rejects(
     ],
 )
 def test_targeted_trials_name_two_models_and_others_none(
-    role_experiment: Experiment, condition: Condition, models: tuple[str, str]
+    experiment: Experiment, condition: Condition, models: tuple[str, str]
 ) -> None:
     message = f"two models.*{models[0]!r} and {models[1]!r}"
     message = message if condition in TARGETED else "leave model_1 and model_2 empty"
-    assert_gather_rejects(role_experiment, condition, message, model_1=models[0], model_2=models[1])
+    assert_gather_rejects(experiment, condition, message, model_1=models[0], model_2=models[1])
 
 
 @pytest.mark.parametrize("condition", [c for c in Condition if c is not Condition.MINIMAL_PAIR])
-def test_sentence_kinds_fit_the_condition(
-    role_experiment: Experiment, condition: Condition
-) -> None:
+def test_sentence_kinds_fit_the_condition(experiment: Experiment, condition: Condition) -> None:
     """Only the pairs of kinds that the definition of `Trial` names are valid."""
     allowed = {
         Condition.NATURAL_CONTROVERSIAL: [(N, N)],
@@ -303,26 +294,24 @@ def test_sentence_kinds_fit_the_condition(
         Condition.RANDOM_NATURAL: [(N, N)],
         Condition.CATCH: [(N, SHUFFLED), (Kind.INSTRUCTION, Kind.INSTRUCTION)],
     }[condition]
-    trial = next(t for t in role_experiment.trials if t.condition is condition)
+    trial = next(t for t in experiment.trials if t.condition is condition)
     for kinds in ((kind_1, kind_2) for kind_1 in Kind for kind_2 in Kind):
         if kinds in allowed:
             check_trials([replace(trial, kind_1=kinds[0], kind_2=kinds[1])])
         else:
             message = f"are {kinds[0]} and {kinds[1]}"
-            assert_gather_rejects(
-                role_experiment, condition, message, kind_1=kinds[0], kind_2=kinds[1]
-            )
+            assert_gather_rejects(experiment, condition, message, kind_1=kinds[0], kind_2=kinds[1])
 
 
-def test_contradicted_roles_are_counted_by_condition(role_experiment: Experiment) -> None:
+def test_contradicted_roles_are_counted_by_condition(experiment: Experiment) -> None:
     """Witness: the definition of `Trial`, checked sentence by sentence."""
     lookup = {
-        (text, model): float(role_experiment.scores.log_probs[row, column])
-        for row, text in enumerate(role_experiment.scores.sentences or ())
-        for column, model in enumerate(role_experiment.scores.models)
+        (text, model): float(experiment.scores.log_probs[row, column])
+        for row, text in enumerate(experiment.scores.sentences or ())
+        for column, model in enumerate(experiment.scores.models)
     }
     wrong = dict.fromkeys(TARGETED, 0)
-    for trial in role_experiment.trials:
+    for trial in experiment.trials:
         first, second = (
             lookup[trial.sentence_2, model] - lookup[trial.sentence_1, model] if model else 0.0
             for model in (trial.model_1, trial.model_2)
@@ -331,9 +320,7 @@ def test_contradicted_roles_are_counted_by_condition(role_experiment: Experiment
             wrong[trial.condition] += (first if trial.kind_2 is S1 else second) >= 0
         elif trial.condition in TARGETED:
             wrong[trial.condition] += first <= 0 or second >= 0
-    counts_by_condition = orientations(
-        gather(role_experiment.trials, role_experiment.responses, role_experiment.scores)
-    )
+    counts_by_condition = orientations(experiment.gather())
     assert {condition: n_wrong for condition, (_, n_wrong) in counts_by_condition.items()} == wrong
     assert [trials for trials, _ in counts_by_condition.values()] == [6, 12, 6]
     assert 0 < wrong[Condition.NATURAL_SYNTHETIC] < 12

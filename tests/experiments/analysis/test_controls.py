@@ -42,9 +42,7 @@ def make_ratings(
     return gather(trials, responses, scores)
 
 
-def value_by_sentence(
-    trials: list[Trial], first: list[float], second: list[float]
-) -> dict[str, float]:
+def make_scores(trials: list[Trial], first: list[float], second: list[float]) -> dict[str, float]:
     return {
         text: value
         for trial, pair in zip(trials, zip(first, second, strict=True), strict=True)
@@ -57,9 +55,7 @@ def test_token_counts_by_hand() -> None:
     trials = make_trials()
     ratings = make_ratings(trials, [[1] * N, [2] * N], {"gpt2": [True] * N, "rnn": [False] * N})
     tokens = {
-        "gpt2": value_by_sentence(
-            trials, [9.0] * 17 + [8.0] * 3, [8.0] * 15 + [12.0] * 2 + [8.0, 8, 9]
-        )
+        "gpt2": make_scores(trials, [9.0] * 17 + [8.0] * 3, [8.0] * 15 + [12.0] * 2 + [8.0, 8, 9])
     }
     overall, errors = controls.token_count_control(ratings, tokens)
     assert (overall["model"], overall["errors_only"], errors["errors_only"]) == (
@@ -86,7 +82,7 @@ def test_only_the_planted_preference_is_found() -> None:
         [people.tolist()] * 3,
         {"gpt2": (second > first).tolist(), "rnn": (people > 3).tolist()},
     )
-    features = {"frequency": value_by_sentence(trials, first.tolist(), second.tolist())}
+    features = {"frequency": make_scores(trials, first.tolist(), second.tolist())}
     gpt2, rnn = controls.feature_preferences(ratings, features)
     assert gpt2["model_share"] == 1
     assert gpt2["model_difference"] == pytest.approx(np.abs(second - first).mean())
@@ -99,7 +95,7 @@ def test_only_the_planted_preference_is_found() -> None:
 def test_error_names_sentences_and_models_without_values() -> None:
     trials = make_trials()
     ratings = make_ratings(trials, [[1] * N], {"gpt2": [True] * N, "rnn": [True] * N})
-    incomplete = dict(list(value_by_sentence(trials, [1.0] * N, [2.0] * N).items())[2:])
+    incomplete = dict(list(make_scores(trials, [1.0] * N, [2.0] * N).items())[2:])
     with pytest.raises(InputError, match="2 sentences of the trials have no value of length"):
         controls.feature_preferences(ratings, {"length": incomplete})
     with pytest.raises(InputError, match="no log-probabilities of 'bert', only of gpt2, rnn"):

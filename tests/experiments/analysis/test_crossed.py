@@ -16,7 +16,7 @@ from contstim.experiments.analysis.crossed import (
 )
 from contstim.experiments.analysis.intervals import uncertainty_of
 from contstim.experiments.analysis.measures import MEASURES, Measure
-from contstim.experiments.analysis.ratings import Scope, gather, scope_mask, subset
+from contstim.experiments.analysis.ratings import Scope, scope_mask, subset
 from contstim.files.arrays import FloatArray
 from tests.experiments.analysis.simulation import simulate
 
@@ -54,9 +54,8 @@ def test_outlying_item_leaves_few_degrees_of_freedom() -> None:
     """
     answers = np.zeros((1, 10))
     answers[0, 0] = 1
-    assert variance_components([build_block(answers)]).of_items == pytest.approx(
-        (0.01, 1.62 / 0.576)
-    )
+    components = variance_components([build_block(answers)])
+    assert components.of_items == pytest.approx((0.01, 1.62 / 0.576))
     even = np.tile([0.0, 1.0], (1, 5))
     assert variance_components([build_block(even)]).of_items[1] == pytest.approx(9)
 
@@ -85,7 +84,7 @@ def test_variance_matches_the_corrected_bootstrap(measure: Measure) -> None:
     n / (n - 1) a + k / (k - 1) b - n k / ((n - 1) (k - 1)) (c - a - b), for n people and k items.
     """
     experiment = simulate(groups=(12,), follow=0.7, seed=4)
-    ratings = gather(experiment.trials, experiment.responses, experiment.scores)
+    ratings = experiment.gather()
     group = ratings.groups[0]
     masks = [np.ones((3, len(group.trials)), np.bool_)]
     n, k = 12, len(group.trials)
@@ -95,7 +94,7 @@ def test_variance_matches_the_corrected_bootstrap(measure: Measure) -> None:
     people_drawn = rng.multinomial(n, np.full(n, 1 / n), 4_000) / n
     by_item = measure.model(group.ratios[:, items_drawn], group.preferences[:, items_drawn])
     values = measure.model(group.ratios, group.preferences)
-    bootstrap_values = np.stack(
+    draws = np.stack(
         [
             np.einsum("pms,sp->ms", by_item, people_drawn),
             by_item.mean(axis=0),
@@ -104,9 +103,7 @@ def test_variance_matches_the_corrected_bootstrap(measure: Measure) -> None:
     )
     groups = jackknife(ratings, measure, masks)
     for first, second in ((0, None), (0, 1)):
-        samples = bootstrap_values[:, first] - (
-            0 if second is None else bootstrap_values[:, second]
-        )
+        samples = draws[:, first] - (0 if second is None else draws[:, second])
         both, items, people = samples.var(axis=1)
         corrected = n / (n - 1) * people + k / (k - 1) * items
         corrected -= n * k / ((n - 1) * (k - 1)) * (both - items - people)
@@ -119,7 +116,7 @@ def test_variance_matches_the_corrected_bootstrap(measure: Measure) -> None:
 def test_influences_match_a_literal_jackknife() -> None:
     """Brute force: remove each trial from the experiment and evaluate again."""
     experiment = simulate(groups=(4,), each=2, seed=5)
-    ratings = gather(experiment.trials, experiment.responses, experiment.scores)
+    ratings = experiment.gather()
     (group,) = ratings.groups
     for measure in MEASURES:
         mask = scope_mask(group.trials, Scope.NATURAL, ratings.models)
@@ -171,16 +168,16 @@ def test_experiments_at_once_match_single_experiments(sizes: tuple[int, ...], pe
     rng = np.random.default_rng(7)
     joint_jackknives, single_jackknives = [], []
     for number, size in enumerate(sizes):
-        has_trial = np.ones((3, size), dtype=np.bool_)
-        has_trial[1, : size // 2] = False
-        has_trial[2] = number != 1
+        is_rated = np.ones((3, size), dtype=np.bool_)
+        is_rated[1, : size // 2] = False
+        is_rated[2] = number != 1
         agreements = (rng.random((5, people, 3, size)) < 0.6).astype(np.float64)
         ceilings = rng.random((5, people, 1, size))
         items = 100 * number + np.arange(size)
-        joint_jackknives.append(jackknife_of_means(agreements, ceilings, has_trial, items))
+        joint_jackknives.append(jackknife_of_means(agreements, ceilings, is_rated, items))
         single_jackknives.append(
             [
-                _jackknife_by_hand(a, c, has_trial, items)
+                _jackknife_by_hand(a, c, is_rated, items)
                 for a, c in zip(agreements, ceilings, strict=True)
             ]
         )

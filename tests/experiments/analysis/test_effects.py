@@ -21,18 +21,14 @@ from contstim.experiments.design.artificial import artificial_participants, simu
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
 from tests.examples import examples
-from tests.experiments.analysis.simulation import Experiment, simulate
+from tests.experiments.analysis.simulation import simulate
 
 UNITS: tuple[Units, ...] = ("groups", "participants")
 
 
-def gather_ratings(experiment: Experiment) -> Ratings:
-    return gather(experiment.trials, experiment.responses, experiment.scores)
-
-
 @pytest.fixture(scope="module")
 def ratings() -> Ratings:
-    return gather_ratings(simulate(groups=(5,) * 10, each=6, follow=0.85))
+    return simulate(groups=(5,) * 10, each=6, follow=0.85).gather()
 
 
 @pytest.mark.parametrize("scope", [s for s in Scope if s not in (Scope.OVERALL, Scope.MINIMAL)])
@@ -78,11 +74,10 @@ def test_true_model_is_not_below_the_ceiling() -> None:
 
 def test_results_are_means_over_groups_of_participant_means() -> None:
     """Groups differ in size. Computed by hand from the values of all participants."""
-    ratings = gather_ratings(simulate(groups=(2, 5, 3)))
+    ratings = simulate(groups=(2, 5, 3)).gather()
     family = [("a", CEILING)]
-    groups, people = (
-        compare(ratings, Scope.NATURAL, COSINE, family, Sampling(units)) for units in UNITS
-    )
+    step = (ratings, Scope.NATURAL, COSINE, family)
+    groups, by_person = (compare(*step, Sampling(units)) for units in UNITS)
     evaluation = groups.evaluation
     for side, values in (
         ("value_first", evaluation.values[:, 0]),
@@ -90,9 +85,9 @@ def test_results_are_means_over_groups_of_participant_means() -> None:
     ):
         means = [values[evaluation.groups == n].mean() for n in (1, 2, 3)]
         assert getattr(groups.comparisons[0], side) == pytest.approx(np.mean(means))
-        assert getattr(people.comparisons[0], side) == pytest.approx(values.mean())
-    assert (groups.comparisons[0].n_units, people.comparisons[0].n_units) == (3, 10)
-    assert people.comparisons[0].holds_for == "these items"
+        assert getattr(by_person.comparisons[0], side) == pytest.approx(values.mean())
+    assert (groups.comparisons[0].n_units, by_person.comparisons[0].n_units) == (3, 10)
+    assert by_person.comparisons[0].holds_for == "these items"
 
 
 def test_crossed_test_divides_the_difference_by_its_error(ratings: Ratings) -> None:
@@ -116,9 +111,7 @@ def test_crossed_test_divides_the_difference_by_its_error(ratings: Ratings) -> N
 
 def test_standardised_differences_divide_by_the_sd_of_responses() -> None:
     """Witness: numpy's variance of the difference in single responses of each participant."""
-    ratings = gather_ratings(
-        simulate(groups=(60,), each=40, conditions=(Condition.RANDOM_NATURAL,))
-    )
+    ratings = simulate(groups=(60,), each=40, conditions=(Condition.RANDOM_NATURAL,)).gather()
     family = [("a", "b")]
     (test,) = compare(ratings, Scope.RANDOM, ACCURACY, family, Sampling("crossed")).comparisons
     shares = np.array([test.value_first, test.value_second])
@@ -139,11 +132,11 @@ def test_few_groups_and_shared_items_are_crossed() -> None:
         ((3,) * 6, planned, "groups"),
         ((3,) * 10, every_contrast("abc"), "groups"),
     ):
-        ratings = gather_ratings(simulate(groups=groups, conditions=random))
+        ratings = simulate(groups=groups, conditions=random).gather()
         assert suited_units(ratings, contrasts, Sampling()) == units
     # Holm's first of six tests must be below .05 / 6, which nine groups reach and seven do not.
     for n, units in ((7, "crossed"), (9, "groups")):
-        ratings = gather_ratings(simulate(groups=(3,) * n, conditions=random))
+        ratings = simulate(groups=(3,) * n, conditions=random).gather()
         holm = Sampling(correction="holm")
         assert suited_units(ratings, every_contrast("abc"), holm) == units
     first, *others = ratings.groups
@@ -191,7 +184,7 @@ BETWEEN_GROUPS = "the variance is that between groups, because there are too few
     ],
 )
 def test_interval_notes(groups: tuple[int, ...], trials: int, population: str, note: str) -> None:
-    ratings = gather_ratings(simulate(groups=groups, conditions=(Condition.RANDOM_NATURAL,)))
+    ratings = simulate(groups=groups, conditions=(Condition.RANDOM_NATURAL,)).gather()
     first = [np.arange(12) < trials for _ in ratings.groups]
     few = subset(ratings, first)
     result = compare(few, Scope.RANDOM, ACCURACY, every_contrast("abc"), Sampling("crossed"))
@@ -206,19 +199,13 @@ def test_interval_notes(groups: tuple[int, ...], trials: int, population: str, n
         assert np.isnan(lone.p_value)
 
 
-def build_uncertainty(
-    difference: float, variance: float, freedom: float, items: float
-) -> Uncertainty:
+def uncertainty(difference: float, variance: float, freedom: float, items: float) -> Uncertainty:
     """Build an accuracy difference with the variance of `items` independent responses."""
-    variance_components = build_components(variance, freedom, items, people=9)
-    return Uncertainty(
-        np.array(difference), variance_components, np.array(1 + abs(difference)), (-1, 1)
-    )
+    variances = components(variance, freedom, items, people=9)
+    return Uncertainty(np.array(difference), variances, np.array(1 + abs(difference)), (-1, 1))
 
 
-def build_components(
-    variance: float, freedom: float, items: float, people: int
-) -> VarianceComponents:
+def components(variance: float, freedom: float, items: float, people: int) -> VarianceComponents:
     part = (np.array(variance), np.array(freedom))
     residual = np.array(variance * items)
     components = (*part, part, part, residual, *part)
@@ -227,22 +214,22 @@ def build_components(
 
 def test_few_agreements_do_not_prove_equivalence() -> None:
     """By hand: models that differ on 3 % of items agree on k items with probability .97^k."""
-    assert build_uncertainty(0.0, 0.0, 1.0, 10).equivalence_p_value(0.03) == pytest.approx(0.97**10)
-    assert build_uncertainty(0.0, 0.0, 1.0, 99).equivalence_p_value(0.03) < 0.05 < 0.97**98
-    assert build_uncertainty(0.5, 0.0, 1.0, 1000).equivalence_p_value(0.03) == 1.0
+    assert uncertainty(0.0, 0.0, 1.0, 10).equivalence_p_value(0.03) == pytest.approx(0.97**10)
+    assert uncertainty(0.0, 0.0, 1.0, 99).equivalence_p_value(0.03) < 0.05 < 0.97**98
+    assert uncertainty(0.5, 0.0, 1.0, 1000).equivalence_p_value(0.03) == 1.0
 
 
 def test_limits_and_tests_without_variance_are_exact() -> None:
     """By hand: Clopper and Pearson's limits of k out of k, and the sign test of k differences."""
     for k in (3, 12, 80):
-        no_difference = build_uncertainty(0.0, 0.0, 1.0, k)
+        no_difference = uncertainty(0.0, 0.0, 1.0, k)
         width = 1 - proportion_confint(k, k, method="beta")[0]
         assert (
             no_difference.interval(0.95).low,
             no_difference.interval(0.95).high,
         ) == pytest.approx((-width, width))
         assert no_difference.p_values() == 1.0
-        full_difference = build_uncertainty(1.0, 0.0, 1.0, k)
+        full_difference = uncertainty(1.0, 0.0, 1.0, k)
         assert full_difference.p_values() == pytest.approx(2 * 0.5**k)
         assert (full_difference.interval(0.95).low > 0) == (2 * 0.5**k < 0.05)
 
@@ -252,29 +239,24 @@ def test_interval_of_independent_responses_is_wilsons(right: int, k: int) -> Non
     """Witness: statsmodels. One participant's responses vary by item only."""
     share = right / k
     variance = share * (1 - share) / k
-    components = build_components(variance, np.inf, k, people=1)
-    value = Uncertainty(np.array(share), components, np.array(1.0), (0.0, 1.0), is_value=True)
+    variances = components(variance, np.inf, k, people=1)
+    value = Uncertainty(np.array(share), variances, np.array(1.0), (0.0, 1.0), is_value=True)
     interval = value.interval(0.95)
     expected = proportion_confint(right, k, method="wilson")
     assert (interval.low, interval.high) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("units", ["groups", "participants"])
-@pytest.mark.parametrize(("people", "follow"), [(5, 1.0), (2, 0.9)])
-def test_interval_contains_the_difference_strictly(
-    units: Units, people: int, follow: float
-) -> None:
+@pytest.mark.parametrize(("n", "follow"), [(5, 1.0), (2, 0.9)])
+def test_interval_contains_the_difference_strictly(units: Units, n: int, follow: float) -> None:
     """Also if all groups have the same difference, or all responses but one agree."""
-    experiment = simulate(
-        groups=(people,) * 10, conditions=[Condition.RANDOM_NATURAL], follow=follow
-    )
+    experiment = simulate(groups=(n,) * 10, conditions=[Condition.RANDOM_NATURAL], follow=follow)
     log_probs = experiment.scores.log_probs.copy()
     log_probs[:, 1] = log_probs[:, 0]
     log_probs[[2, 3], 1] = log_probs[[3, 2], 0]  # b differs from a on one trial only
     log_probs[:, 2] = 0.0  # c has no preference: right in half of all cases
-    ratings = gather(
-        experiment.trials, experiment.responses, replace(experiment.scores, log_probs=log_probs)
-    )
+    scores = replace(experiment.scores, log_probs=log_probs)
+    ratings = replace(experiment, scores=scores).gather()
     result = compare(ratings, Scope.RANDOM, ACCURACY, every_contrast("abc"), Sampling(units))
     for row in result.comparisons:
         low, high = row.interval.low, row.interval.high
@@ -300,7 +282,7 @@ def test_significance_and_interval_agree(
     experiment = simulate(
         groups=(people,) * groups, each=1, conditions=conditions, follow=follow, seed=seed
     )
-    ratings, sampling = gather_ratings(experiment), Sampling(units, correction=correction)
+    ratings, sampling = experiment.gather(), Sampling(units, correction=correction)
     for scope in (Scope.RANDOM, Scope.NATURAL):
         for measure in MEASURES:
             result = compare(ratings, scope, measure, every_contrast("abc"), sampling)
@@ -313,17 +295,14 @@ def test_significance_and_interval_agree(
 
 def test_equivalence_matches_scipys_one_sided_tests() -> None:
     """Witness: groups of one participant are compared by t-tests of groups."""
-    ratings = gather_ratings(
-        simulate(groups=(1,) * 14, each=4, conditions=[Condition.RANDOM_NATURAL])
-    )
+    ratings = simulate(groups=(1,) * 14, each=4, conditions=[Condition.RANDOM_NATURAL]).gather()
     family = [("a", "b"), ("b", "c")]
     sampling = Sampling("crossed", smallest_effect=0.2)
     result = compare(ratings, Scope.RANDOM, ACCURACY, family, sampling)
     for contrast in result.comparisons:
         columns = [ratings.models.index(name) for name in (contrast.first, contrast.second)]
-        differences = (
-            result.evaluation.values[:, columns[0]] - result.evaluation.values[:, columns[1]]
-        )
+        values = result.evaluation.values
+        differences = values[:, columns[0]] - values[:, columns[1]]
         expected = max(
             ttest_1samp(differences, -0.2, alternative="greater").pvalue,
             ttest_1samp(differences, 0.2, alternative="less").pvalue,

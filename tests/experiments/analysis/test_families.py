@@ -41,15 +41,12 @@ def test_alpha_of_benjamini_and_yekutieli() -> None:
     assert families.decision_alpha(values, 0.05, "holm", 1) == pytest.approx([0.05 / 5] * 6)
     assert families.decision_alpha(values[3:], 0.05, "bh", 1) == pytest.approx([0.05 / 3] * 3)
     one_clear = np.array([0.02, 0.5, 0.6])  # two must be this clear
-    assert families.decision_alpha(one_clear, 0.05, "bh", 2) == pytest.approx(
-        [0.02, 0.1 / 3, 0.1 / 3]
-    )
+    levels = families.decision_alpha(one_clear, 0.05, "bh", 2)
+    assert levels == pytest.approx([0.02, 0.1 / 3, 0.1 / 3])
 
 
 @pytest.mark.parametrize(("correction", "method"), [("bh", "fdr_bh"), ("holm", "holm")])
-def test_many_families_at_once_match_statsmodels(
-    correction: families.Correction, method: str
-) -> None:
+def test_many_families_match_statsmodels(correction: families.Correction, method: str) -> None:
     """Statsmodels adjusts one family a call. NaN belongs to no family; one family is empty."""
     rng = np.random.default_rng(0)
     p_values = rng.random((20, 30)) ** 3

@@ -8,7 +8,7 @@ from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.figures import drawings
 from contstim.experiments.analysis.intervals import difference_ends, not_estimable
 from contstim.experiments.analysis.page import report, verdict_texts
-from contstim.experiments.analysis.run import Analysis, analyze
+from contstim.experiments.analysis.run import Analysis
 from contstim.items.stimuli import Condition
 from tests.experiments.analysis.simulation import simulate
 
@@ -17,7 +17,7 @@ CONDITIONS = (Condition.RANDOM_NATURAL, Condition.SYNTHETIC_SYNTHETIC)
 
 def analyze_simulated(groups: tuple[int, ...], per_pair: int) -> Analysis:
     experiment = simulate(("a", "b"), groups, each=per_pair, conditions=CONDITIONS, follow=0.7)
-    return analyze(experiment.trials, experiment.responses, experiment.scores, sampling=Sampling())
+    return experiment.analyze(sampling=Sampling())
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,7 @@ def test_closed_form_averages_random_ties(ratios: list[float], ratings: list[flo
         ([1.0, 2.0, 3.0], [0.5, 0.5, 0.5], 2 * (1 + 2 + 3) / 14, 1.0),  # all ratings have rank 2
     ],
 )
-def test_measures_by_hand(
-    ratios: list[float], ratings: list[float], cosine: float, right: float
-) -> None:
+def test_measures(ratios: list[float], ratings: list[float], cosine: float, right: float) -> None:
     model, person = np.array([ratios]), np.array([ratings])
     assert signed_rank_cosine(model, person)[0, 0] == pytest.approx(cosine)
     assert accuracy(model, person)[0, 0] == pytest.approx(right)
@@ -144,11 +142,9 @@ def test_planted_consistency_is_recovered() -> None:
     ratings = np.asarray(always * follows, np.float64)
     assert set(np.unique(ratings + MIDDLE)) == {1, 2, 3, 4, 5, 6}
     assert accuracy(ratios, ratings).mean() == pytest.approx(0.8, abs=0.01)
-    perfect_cosine = signed_rank_cosine(ratios, always)[0, 0]
-    assert perfect_cosine > 0.9
-    assert signed_rank_cosine(ratios, ratings).mean() == pytest.approx(
-        0.6 * perfect_cosine, abs=0.01
-    )
+    perfect = signed_rank_cosine(ratios, always)[0, 0]
+    assert perfect > 0.9
+    assert signed_rank_cosine(ratios, ratings).mean() == pytest.approx(0.6 * perfect, abs=0.01)
 
 
 def compute_signed_ranks(values: list[float]) -> list[float]:
@@ -187,11 +183,9 @@ def literal_cosines(ratings: FloatArray) -> tuple[list[float], list[float]]:
     unit = [[r / (rank_norm(row) or 1) for r in row] for row in signed]
     lower, upper = [], []
     for person in range(people):
-        others_units = [row for p, row in enumerate(unit) if p != person]
+        units = [row for p, row in enumerate(unit) if p != person]
         # Rounded, so that ties are equal
-        mean = [
-            round(sum(row[t] for row in others_units) / len(others_units), 9) for t in range(trials)
-        ]
+        mean = [round(sum(row[t] for row in units) / len(units), 9) for t in range(trials)]
         ranks_of_mean = compute_signed_ranks(mean)
         product = sum(a * b for a, b in zip(ranks_of_mean, unit[person], strict=True))
         lower.append(product / rank_norm(mean) if any(mean) else 0.0)

@@ -40,7 +40,7 @@ def test_ratings_and_scores_are_aligned(experiment: Experiment) -> None:
 
 def test_end_marks_are_part_of_a_sentence(experiment: Experiment) -> None:
     """Trials and scores both end in a question mark."""
-    question_trials = tuple(
+    questions = tuple(
         replace(t, sentence_1=replace(t.sentence_1, end="?")) for t in experiment.trials
     )
     sentences = tuple(
@@ -48,11 +48,11 @@ def test_end_marks_are_part_of_a_sentence(experiment: Experiment) -> None:
         for s in experiment.scores.sentences or ()
     )
     scores = ScoreTable(sentences, experiment.scores.models, experiment.scores.log_probs)
-    ratings = gather(question_trials, experiment.responses, scores)
-    expected = gather(experiment.trials, experiment.responses, experiment.scores)
+    ratings = gather(questions, experiment.responses, scores)
+    expected = experiment.gather()
     assert ratings.groups[0].ratios.tolist() == expected.groups[0].ratios.tolist()
     with pytest.raises(InputError, match=r"no scores: 'First g1x0\?'"):
-        gather(question_trials, experiment.responses, experiment.scores)
+        gather(questions, experiment.responses, experiment.scores)
 
 
 def test_sentences_without_scores_are_counted_once(experiment: Experiment) -> None:
@@ -63,11 +63,11 @@ def test_sentences_without_scores_are_counted_once(experiment: Experiment) -> No
     first = experiment.trials[0]
     last = replace(experiment.trials[-1], sentence_1=experiment.trials[-2].sentence_1)
     trials = (first, *experiment.trials[1:-1], last)
-    unscored = {t for x in trials for t in (x.sentence_1, x.sentence_2)} - set(
+    missing = {t for x in trials for t in (x.sentence_1, x.sentence_2)} - set(
         first_half.sentences or ()
     )
-    assert len(unscored) < len(scores.sentences or ()) - half
-    with pytest.raises(InputError, match=rf"^{len(unscored)} sentences of the trials have no sc"):
+    assert len(missing) < len(scores.sentences or ()) - half
+    with pytest.raises(InputError, match=rf"^{len(missing)} sentences of the trials have no sc"):
         gather(trials, experiment.responses, first_half)
 
 

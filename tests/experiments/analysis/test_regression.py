@@ -40,9 +40,7 @@ def simulate_choices(
     return a, b, c, d
 
 
-def sandwich_covariances(
-    design: FloatArray, choices: FloatArray, ways: list[FloatArray]
-) -> Simulated:
+def sandwiches(design: FloatArray, choices: FloatArray, ways: list[FloatArray]) -> Simulated:
     """Compute cov(people) + cov(items) - cov(both), each G/(G-1) (N-1)/(N-K), by Newton's method.
 
     Cameron, Gelbach & Miller (2011), Eqs. 2.10 and 2.12, one cluster after another.
@@ -53,42 +51,35 @@ def sandwich_covariances(
         bread = np.linalg.inv((design * (p * (1 - p))[:, None]).T @ design)
         beta = beta + bread @ design.T @ (choices - p)
     n, k = design.shape
-    covariances = []
-    for labels_of_way in ways:
-        unique_labels = sorted(set(labels_of_way.tolist()))
+    matrices = []
+    for way in ways:
+        unique_labels = sorted(set(way.tolist()))
         meat = np.zeros((k, k))
         for label in unique_labels:
             score = sum(
-                (
-                    design[row] * (choices[row] - p[row])
-                    for row in np.flatnonzero(labels_of_way == label)
-                ),
+                (design[row] * (choices[row] - p[row]) for row in np.flatnonzero(way == label)),
                 np.zeros(k),
             )
             meat += np.outer(score, score)
         correction = len(unique_labels) / (len(unique_labels) - 1) * (n - 1) / (n - k)
-        covariances.append(bread @ meat @ bread * correction)
-    return beta, covariances[0], covariances[1], covariances[2]
+        matrices.append(bread @ meat @ bread * correction)
+    return beta, matrices[0], matrices[1], matrices[2]
 
 
 def test_estimates_and_errors_match_the_literal_sandwich() -> None:
     choices, ratios, participants, item_labels = simulate_choices(3)
     rnn_ratios = np.random.default_rng(4).normal(5, 2, len(ratios))
-    fitted = clustered_logit(
-        choices, {"gpt2": ratios, "rnn": rnn_ratios}, participants, item_labels
-    )
+    fit = clustered_logit(choices, {"gpt2": ratios, "rnn": rnn_ratios}, participants, item_labels)
     design = np.column_stack([ratios, rnn_ratios])
-    beta, people, items, both = sandwich_covariances(
+    beta, people, items, both = sandwiches(
         design, choices, [participants, item_labels, 1_000 * participants + item_labels]
     )
     errors = np.sqrt(np.diag(people + items - both))
-    coefficients = [fitted["coefficients"][name] for name in ("gpt2", "rnn")]
-    assert [coefficient.value for coefficient in coefficients] == pytest.approx(beta, rel=1e-6)
-    assert [coefficient.standard_error for coefficient in coefficients] == pytest.approx(
-        errors, rel=1e-6
-    )
-    assert (fitted["choices"], fitted["participants"], fitted["items"]) == (1_200, 20, 60)
-    assert not fitted["repaired"]
+    coefficients = [fit["coefficients"][name] for name in ("gpt2", "rnn")]
+    assert [c.value for c in coefficients] == pytest.approx(beta, rel=1e-6)
+    assert [c.standard_error for c in coefficients] == pytest.approx(errors, rel=1e-6)
+    assert (fit["choices"], fit["participants"], fit["items"]) == (1_200, 20, 60)
+    assert not fit["repaired"]
 
 
 def test_intervals_use_students_t_of_the_fewer_clusters() -> None:
@@ -108,9 +99,8 @@ def test_errors_match_the_spread_of_estimates() -> None:
     sd = np.std([fit["coefficients"]["ratio"].value for fit in fits], ddof=1)
     clustered = np.mean([fit["coefficients"]["ratio"].standard_error for fit in fits])
     single = [(c, {"ratio": r}, np.arange(len(c)), np.arange(len(c))) for c, r, _, _ in runs[:5]]
-    naive = np.mean(
-        [clustered_logit(*run)["coefficients"]["ratio"].standard_error for run in single]
-    )
+    fits = [clustered_logit(*run)["coefficients"]["ratio"] for run in single]
+    naive = np.mean([fit.standard_error for fit in fits])
     assert clustered == pytest.approx(sd, rel=0.3)
     assert naive < 0.6 * sd
 
@@ -123,15 +113,12 @@ def test_swapping_sentences_does_not_change_estimates(seed: int, effect: float) 
     lengths = np.random.default_rng(seed).normal(2, 1, 15)[items.astype(int)]
     is_swapped = (np.random.default_rng([seed, 1]).random(15) < 0.5)[items.astype(int)]
     sign = np.where(is_swapped, -1.0, 1.0)
-    original_fit = clustered_logit(
-        choices, {"gpt2": ratios, "length": lengths}, participants, items
-    )
+    fit = clustered_logit(choices, {"gpt2": ratios, "length": lengths}, participants, items)
     predictors = {"gpt2": sign * ratios, "length": sign * lengths}
-    swapped_fit = clustered_logit(
-        np.where(is_swapped, 1 - choices, choices), predictors, participants, items
-    )
+    swapped = np.where(is_swapped, 1 - choices, choices)
+    swapped_fit = clustered_logit(swapped, predictors, participants, items)
     for name in ("gpt2", "length"):
-        original, swapped = original_fit["coefficients"][name], swapped_fit["coefficients"][name]
+        original, swapped = fit["coefficients"][name], swapped_fit["coefficients"][name]
         assert swapped.value == pytest.approx(original.value, rel=1e-6, abs=1e-9)
         assert swapped.standard_error == pytest.approx(original.standard_error, rel=1e-6)
         assert swapped.p_value == pytest.approx(original.p_value, rel=1e-5, abs=1e-12)
@@ -146,12 +133,10 @@ def test_planted_effect_is_recovered(oriented: bool) -> None:
         np.where(is_swapped, 1 - choices, choices),
         np.where(is_swapped, -ratios, ratios),
     )
-    slope = clustered_logit(choices, {"ratio": ratios}, participants, items)["coefficients"][
-        "ratio"
-    ]
-    assert slope.low < 0.05 < slope.high
-    assert slope.standard_error < 0.003
-    assert slope.p_value < 1e-10
+    fit = clustered_logit(choices, {"ratio": ratios}, participants, items)["coefficients"]["ratio"]
+    assert fit.low < 0.05 < fit.high
+    assert fit.standard_error < 0.003
+    assert fit.p_value < 1e-10
 
 
 @pytest.mark.parametrize(
@@ -188,14 +173,12 @@ def test_covariance_with_negative_eigenvalues_is_repaired() -> None:
         choices, ratios = np.tile([0, 1, 1], 6), rng.normal(size=18)
         fitted = clustered_logit(choices, {"ratio": ratios}, participants, item_labels)
         design = ratios[:, None]
-        _, people, items, both = sandwich_covariances(
+        _, people, items, both = sandwiches(
             design, choices, [participants, item_labels, 10 * participants + item_labels]
         )
         indefinite = bool(np.linalg.eigvalsh(people + items - both).min() < -1e-9)
         assert fitted["repaired"] == indefinite
-        assert all(
-            coefficient.standard_error >= 0 for coefficient in fitted["coefficients"].values()
-        )
+        assert all(c.standard_error >= 0 for c in fitted["coefficients"].values())
         any_indefinite = any_indefinite or indefinite
     assert any_indefinite
 
@@ -230,11 +213,9 @@ def test_choices_of_an_experiment_are_for_sentence_2(unfinished: bool) -> None:
     assert ratings.size == len(responses)
     masks = [np.array([t.trial_id not in catch for t in g.trials]) for g in ratings.groups]
     fit = regress_choices(subset(ratings, masks), ["rnn"])
-    actual_slope, expected_slope = (
-        regression["coefficients"]["rnn"] for regression in (fit, expected)
-    )
-    assert actual_slope.value == pytest.approx(expected_slope.value)
-    assert actual_slope.standard_error == pytest.approx(expected_slope.standard_error)
+    slope, reference = (regression["coefficients"]["rnn"] for regression in (fit, expected))
+    assert slope.value == pytest.approx(reference.value)
+    assert slope.standard_error == pytest.approx(reference.standard_error)
     assert (fit["choices"], fit["items"]) == (len(rated), 16)
     assert len(rated) == (32 - 5 if unfinished else 32)
     assert fit["left_out"] == 0  # unseen trials are not missing ratings
@@ -252,7 +233,7 @@ def _call_arguments(
 def test_narrow_ratios_are_noted() -> None:
     """Ratios of random pairs are divided by 100, all others stay."""
     experiment = simulate_experiment(groups=(6, 6), each=6, follow=0.7)
-    ratings = gather(experiment.trials, experiment.responses, experiment.scores)
+    ratings = experiment.gather()
     groups = []
     for group in ratings.groups:
         narrow = [trial.condition is Condition.RANDOM_NATURAL for trial in group.trials]
@@ -271,14 +252,14 @@ def test_narrow_ratios_are_noted() -> None:
 def test_coefficients_that_rest_on_few_choices_are_noted() -> None:
     """Participants follow model a except in a few choices, which are counted one by one."""
     experiment = simulate_experiment(conditions=(Condition.RANDOM_NATURAL,), follow=0.97, seed=3)
-    ratings = gather(experiment.trials, experiment.responses, experiment.scores)
+    ratings = experiment.gather()
     n_against = sum(
         int((np.sign(group.ratings - 3.5) * np.sign(group.ratios[0]) < 0).sum())
         for group in ratings.groups
     )
     assert 0 < n_against < 10
-    notes = {
+    note_by_model = {
         row["model"]: row["note"] for row in regressions(ratings, 0.95) if row["scope"] != "overall"
     }
-    assert notes["a"].startswith(f"{n_against} of 144 choices go against the model")
-    assert notes["b"] == notes["c"] == ""
+    assert note_by_model["a"].startswith(f"{n_against} of 144 choices go against the model")
+    assert note_by_model["b"] == note_by_model["c"] == ""

@@ -122,7 +122,7 @@ def test_swapping_sentences_mirrors_the_results() -> None:
     values = np.random.default_rng(2).integers(1, 7, (6, 12)).astype(np.float64)
     swapped = values.copy()
     swapped[:, ::2] = 7 - swapped[:, ::2]
-    for index, (row, swapped_row) in enumerate(
+    for index, (row, other) in enumerate(
         zip(
             compute_reliabilities(build_ratings(values)),
             compute_reliabilities(build_ratings(swapped)),
@@ -130,8 +130,6 @@ def test_swapping_sentences_mirrors_the_results() -> None:
         )
     ):
         sign = -1 if index % 2 == 0 else 1
-        assert swapped_row.shrunken_rating - 3.5 == pytest.approx(
-            sign * (row.shrunken_rating - 3.5)
-        )
-        assert swapped_row.standard_error == pytest.approx(row.standard_error)
-        assert sign * (swapped_row.sure_of_2 - 0.5) == pytest.approx(row.sure_of_2 - 0.5)
+        assert other.shrunken_rating - 3.5 == pytest.approx(sign * (row.shrunken_rating - 3.5))
+        assert other.standard_error == pytest.approx(row.standard_error)
+        assert sign * (other.sure_of_2 - 0.5) == pytest.approx(row.sure_of_2 - 0.5)

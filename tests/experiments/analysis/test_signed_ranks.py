@@ -117,16 +117,12 @@ def test_shift_intervals_invert_scipys_test(n: int) -> None:
     st.sampled_from((1, 7, 1_000)),
     st.floats(1e-4, 0.5),
 )
-def test_shift_interval_excludes_zero_if_test_is_significant(
-    steps: list[int], resolution: int, alpha: float
-) -> None:
+def test_shift_interval_agrees_with_the_test(steps: list[int], unit: int, alpha: float) -> None:
     """Property, with ties and zeros and without, for exact and approximate p-values."""
     rng = np.random.default_rng(len(steps))
-    differences = (
-        np.array(steps) * resolution + rng.integers(0, resolution, len(steps))
-    ) / resolution
-    low, high = signed_rank_interval(differences, alpha)
-    p_value = signed_rank_p_values(differences[None])[0]
+    values = (np.array(steps) * unit + rng.integers(0, unit, len(steps))) / unit
+    low, high = signed_rank_interval(values, alpha)
+    p_value = signed_rank_p_values(values[None])[0]
     if abs(p_value - alpha) > 1e-9:
         assert (low <= 0 <= high) == (p_value > alpha)
 

@@ -10,8 +10,8 @@ from statsmodels.stats.multitest import multipletests
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.page import methods_text
-from contstim.experiments.analysis.ratings import Ratings, Scope, gather
-from contstim.experiments.analysis.run import Analysis, analyze
+from contstim.experiments.analysis.ratings import Ratings, Scope
+from contstim.experiments.analysis.run import Analysis
 from contstim.experiments.analysis.trivial_rivals import (
     CHANGED,
     FREQUENCY,
@@ -80,10 +80,7 @@ def test_uncountable_rivals_are_left_out_with_a_note() -> None:
     assert [*ratios] == [CHANGED]
     assert [*ratios[CHANGED]] == [foreign[0].trial_id]
     assert "1 pair of synthetic sentences" in lost_note
-    assert (
-        "word frequency and tag misfits are not evaluated, because by hand contains"
-        in unlisted_note
-    )
+    assert "frequency and tag misfits are not evaluated, because by hand contains" in unlisted_note
     frequencies = WordFrequencies({"hunde": 1})
     ratios, notes = trivial_rivals(foreign, TABLE, frequencies)
     assert {*ratios} == {CHANGED, FREQUENCY}
@@ -102,16 +99,12 @@ def ratios_by_id(ratings: Ratings) -> dict[str, list[float]]:
 def analysis() -> Analysis:
     """An experiment with two rivals that have the preferences of models b and c."""
     experiment = simulate(groups=(5, 5), follow=0.9)
-    ratios = ratios_by_id(gather(experiment.trials, experiment.responses, experiment.scores))
+    ratios = ratios_by_id(experiment.gather())
     rivals = {
         rival: {t: ratios_of_trial[n] for t, ratios_of_trial in ratios.items()}
         for rival, n in ((FREQUENCY, 1), (CHANGED, 2))
     }
-    return analyze(
-        *(experiment.trials, experiment.responses, experiment.scores),
-        sampling=Sampling("crossed"),
-        rivals=(rivals, ()),
-    )
+    return experiment.analyze(sampling=Sampling("crossed"), rivals=(rivals, ()))
 
 
 def test_rival_with_a_models_preferences_gets_its_results(analysis: Analysis) -> None:
@@ -149,9 +142,7 @@ def test_all_models_and_rivals_form_one_family(analysis: Analysis) -> None:
     ratios = ratios_by_id(analysis.ratings)
     for rival, column in ((FREQUENCY, 1), (CHANGED, 2)):
         # Use the name of the rival that may be judged without the others
-        single_ratios = {
-            FREQUENCY: {t: ratios_of_trial[column] for t, ratios_of_trial in ratios.items()}
-        }
+        single_ratios = {FREQUENCY: {t: values[column] for t, values in ratios.items()}}
         single_rival = judge_rivals(analysis.ratings, result, single_ratios, analysis.sampling)
         assert single_rival is not None
         for row in single_rival.comparisons:
@@ -211,11 +202,9 @@ def test_methods_describe_the_rivals_in_use(analysis: Analysis) -> None:
 
 
 def test_changed_words_judge_synthetic_pairs_only(analysis: Analysis) -> None:
-    models_by_scope = {(r.scope): [row.model for row in r.models] for r in analysis.rivals}
-    assert models_by_scope.pop(Scope.SYNTHETIC) == [FREQUENCY, CHANGED]
-    assert models_by_scope == {
-        key: [FREQUENCY] for key in (Scope.RANDOM, Scope.NATURAL, Scope.OVERALL)
-    }
+    models = {(r.scope): [row.model for row in r.models] for r in analysis.rivals}
+    assert models.pop(Scope.SYNTHETIC) == [FREQUENCY, CHANGED]
+    assert models == {key: [FREQUENCY] for key in (Scope.RANDOM, Scope.NATURAL, Scope.OVERALL)}
     # A model is compared on the trials that target it, a rival on all trials
     result = analysis.result(Scope.SYNTHETIC, ACCURACY)
     rivals = analysis.rivals_of(result)

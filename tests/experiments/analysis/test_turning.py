@@ -11,7 +11,7 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.mixed.comparison import MixedAnalysis
-from contstim.experiments.analysis.run import Analysis, analyze
+from contstim.experiments.analysis.run import Analysis
 from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.platforms.r import RSettings, export_r
 from contstim.experiments.responses.table import write_responses
@@ -60,10 +60,7 @@ def swap_sentences(
 def press_left_at_random(experiment: Experiment) -> Experiment:
     """Let each participant press the left button in a random share of trials."""
     rng = np.random.default_rng(1)
-    shares = {
-        name: rng.random() / 2
-        for name in {response.participant for response in experiment.responses}
-    }
+    shares = {name: rng.random() / 2 for name in {r.participant for r in experiment.responses}}
     catch = {trial.trial_id for trial in experiment.trials if trial.condition is Condition.CATCH}
     return replace(
         experiment,
@@ -90,7 +87,7 @@ EXPERIMENTS: dict[str, Callable[[Experiment], Experiment]] = {
 
 
 @pytest.fixture(scope="module", params=EXPERIMENTS)
-def experiment_and_swapped(request: pytest.FixtureRequest) -> tuple[Experiment, Experiment]:
+def experiments(request: pytest.FixtureRequest) -> tuple[Experiment, Experiment]:
     """The same responses, with original and with swapped trials."""
     experiment = EXPERIMENTS[request.param](simulate(("a", "b"), (4, 5), follow=0.75))
     return experiment, swap_sentences(experiment, FREE)
@@ -113,14 +110,12 @@ def assert_same_cells(first: dict[str, Any], second: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 def test_analysis_does_not_depend_on_order(
-    experiment_and_swapped: tuple[Experiment, Experiment],
+    experiments: tuple[Experiment, Experiment],
 ) -> None:
     def run_analysis(experiment: Experiment) -> Analysis:
-        return analyze(
-            experiment.trials, experiment.responses, experiment.scores, sampling=Sampling()
-        )
+        return experiment.analyze(sampling=Sampling())
 
-    original, swapped = map(run_analysis, experiment_and_swapped)
+    original, swapped = map(run_analysis, experiments)
     assert swapped.orientations == original.orientations
     assert swapped.cautions == original.cautions
     tables = [result_tables(analysis) for analysis in (original, swapped)]
@@ -144,18 +139,18 @@ def fit(paths: tuple[Path, Path, Path], out: Path, **options: Any) -> MixedAnaly
 
 
 def test_mixed_models_do_not_depend_on_order(
-    experiment_and_swapped: tuple[Experiment, Experiment], tmp_path: Path
+    experiments: tuple[Experiment, Experiment], tmp_path: Path
 ) -> None:
     original, swapped = (
         fit(write_files(experiment, tmp_path / str(n)), tmp_path / f"out{n}")
-        for n, experiment in enumerate(experiment_and_swapped)
+        for n, experiment in enumerate(experiments)
     )
     for name, table in original.tables().items():
         assert_same_cells(table, swapped.tables()[name])
 
 
 def test_export_to_r_does_not_depend_on_order(
-    experiment_and_swapped: tuple[Experiment, Experiment], tmp_path: Path
+    experiments: tuple[Experiment, Experiment], tmp_path: Path
 ) -> None:
     original, swapped = (
         export_r(
@@ -163,7 +158,7 @@ def test_export_to_r_does_not_depend_on_order(
             tmp_path / f"out{n}",
             RSettings(*write_files(experiment, tmp_path / str(n))[1:]),
         ).path
-        for n, experiment in enumerate(experiment_and_swapped)
+        for n, experiment in enumerate(experiments)
     )
     for name in ("accuracies.csv", "mixed.csv"):
         for row, swapped_row in zip(
@@ -183,9 +178,7 @@ def parse_numbers(row: dict[str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("condition", FIXED)
-def test_swapped_fixed_trials_are_rejected_before_exclusions(
-    condition: Condition, tmp_path: Path
-) -> None:
+def test_swapped_fixed_trials_are_rejected(condition: Condition, tmp_path: Path) -> None:
     """The natural sentence must come first; otherwise all participants would fail catch trials."""
     experiment = swap_sentences(simulate(("a", "b"), (5,)), [condition], share=1)
     trials = tuple(
@@ -199,7 +192,7 @@ def test_swapped_fixed_trials_are_rejected_before_exclusions(
     message = f"{name}' is {condition}, so it compares natural .* swap the sentences"
     paths = write_files(experiment, tmp_path / "files")
     for run in (
-        lambda: analyze(experiment.trials, experiment.responses, experiment.scores),
+        experiment.analyze,
         lambda: fit(paths, tmp_path / "out"),
         lambda: export_r(experiment.trials, tmp_path / "r", RSettings(*paths[1:])),
     ):

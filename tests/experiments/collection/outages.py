@@ -79,12 +79,10 @@ def _withdraw_participant(server: CollectProcess, number: int) -> tuple[str, str
         joined = http.post("/api/participants", json=request).json()
         body = {name: joined[name] for name in ("participant", "secret")}
         body["questions"] = {"remarks": remark}
-        trial_ids = [trial["trial_id"] for trial in study["groups"][joined["group"]]]
-        answers = [
-            answer(trial, rating=1, position=n) for n, trial in enumerate(trial_ids, start=1)
-        ]
+        trials = [trial["trial_id"] for trial in study["groups"][joined["group"]]]
+        batch = [answer(trial, rating=1, position=n) for n, trial in enumerate(trials, start=1)]
         by_code = number % 9 == 6
-        sent_answers = answers if by_code else answers[:2]
+        sent_answers = batch if by_code else batch[:2]
         http.post("/api/responses", json={**body, "responses": sent_answers}).raise_for_status()
         if by_code:
             identity = http.post("/api/complete", json=body).json()["code"]

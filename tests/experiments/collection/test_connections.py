@@ -45,12 +45,10 @@ def connect(port: int, n_connections: int, request: bytes = b"") -> Iterator[lis
     with ExitStack() as stack:
         sockets = []
         for _ in range(n_connections):
-            connection = stack.enter_context(
-                socket.create_connection(("127.0.0.1", port), timeout=30)
-            )
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
             if request:
-                connection.sendall(request)
-            sockets.append(connection)
+                client.sendall(request)
+            sockets.append(client)
         yield sockets
 
 
@@ -175,9 +173,7 @@ def test_sparing_log_counts_skipped_messages(capsys: pytest.CaptureFixture[str])
     assert len(lines) == 4
 
 
-def test_invalid_requests_leave_a_short_log(
-    capsys: pytest.CaptureFixture[str], served: Served
-) -> None:
+def test_invalid_requests_are_logged(capsys: pytest.CaptureFixture[str], served: Served) -> None:
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     with sparing_log():
         for _ in range(300):

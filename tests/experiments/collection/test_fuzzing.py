@@ -89,11 +89,9 @@ def test_invalid_fields_of_a_participant_get_valid_replies(served: Served) -> No
 
 
 @settings(max_examples=examples(10), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(address=st.sampled_from([*ADDRESSES, "/", "/admin/responses.csv"]), body=st.binary())
-def test_bytes_that_are_not_json_get_valid_replies(
-    served: Served, address: str, body: bytes
-) -> None:
-    _check_reply(served.http.post(address, content=body, headers=JSON))
+@given(path=st.sampled_from([*ADDRESSES, "/", "/admin/responses.csv"]), body=st.binary())
+def test_bytes_that_are_not_json_get_valid_replies(served: Served, path: str, body: bytes) -> None:
+    _check_reply(served.http.post(path, content=body, headers=JSON))
 
 
 methods = st.sampled_from([b"GET", b"POST", b"HEAD", b"", b"BREW"])

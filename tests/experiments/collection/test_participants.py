@@ -234,9 +234,7 @@ def test_withdrawal_deletes_data_from_every_file(served: Served, by: str) -> Non
         values = [('["Welsh"]', 1), ('["Manx"]', 2)]
         connection.executemany("UPDATE participant SET questions = ? WHERE number = ?", values)
         connection.commit()
-    other_responses = [
-        r for r in collected_responses(served.database) if r.participant == other_name
-    ]
+    responses = [r for r in collected_responses(served.database) if r.participant == other_name]
     identity = {"id": ANN["PROLIFIC_PID"], "code": code, "name": name}[by]
     kind = {"id": "PROLIFIC_PID", "code": "completion code", "name": "name"}[by]
     assert withdraw(served.database, identity, "2026-11-27") == (
@@ -245,10 +243,10 @@ def test_withdrawal_deletes_data_from_every_file(served: Served, by: str) -> Non
     assert find_in(served.database, ANN["PROLIFIC_PID"]) == find_in(served.database, name) == []
     assert find_in(served.database, "Welsh") == []
     assert all(find_in(served.database, text) for text in (BOB["PROLIFIC_PID"], "Manx"))
-    assert list(collected_responses(served.database)) == other_responses
+    assert list(collected_responses(served.database)) == responses
     for table in ("responses", "participants"):
         assert name not in served.download(table).text
-    assert list(collected_responses(served.database)) == other_responses
+    assert list(collected_responses(served.database)) == responses
     assert find_in(served.database, "withdrawn 2026-11-27") != []
     with pytest.raises(InputError, match="has no participant"):
         withdraw(served.database, identity, "2026-11-27")
@@ -335,18 +333,16 @@ participants.withdraw(Path(sys.argv[1]), "ann-5f3c", "2026-11-27")
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("statement", "is_deleted"),
+    ("sql", "is_deleted"),
     [("DELETE", False), ("COMMIT", False), ("PRAGMA wal_checkpoint", True)],
 )
-def test_killed_withdrawal_is_complete_or_absent(
-    served: Served, statement: str, is_deleted: bool
-) -> None:
+def test_killed_withdrawal_is_all_or_nothing(served: Served, sql: str, is_deleted: bool) -> None:
     name, _ = add_finished_participant(served, platform=ANN)
     add_finished_participant(served, "2", platform=BOB)
-    process = subprocess.run(
-        [sys.executable, "-c", KILLED_WITHDRAWAL, str(served.database), statement], check=False
+    run = subprocess.run(
+        [sys.executable, "-c", KILLED_WITHDRAWAL, str(served.database), sql], check=False
     )
-    assert process.returncode == -signal.SIGKILL
+    assert run.returncode == -signal.SIGKILL
     responses = [r for r in collected_responses(served.database) if r.participant == name]
     assert len(responses) == (0 if is_deleted else 4)
     # Only its hash is stored

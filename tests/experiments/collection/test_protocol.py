@@ -94,16 +94,13 @@ def test_requests_without_preflight_are_refused(served: Served) -> None:
     types = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x")
     for kind in (*types, "", "text/plain; application/json"):
         for address in ("participants", "resume", "responses", "complete"):
-            reply = served.http.post(
-                f"/api/{address}", content=b"{}", headers={"Content-Type": kind}
-            )
-            assert reply.status_code == 415, kind
-            assert "application/json" in reply.json()["error"]
+            r = served.http.post(f"/api/{address}", content=b"{}", headers={"Content-Type": kind})
+            assert r.status_code == 415, kind
+            assert "application/json" in r.json()["error"]
     assert served.download("participants").text.count("\n") == 1
     json_type = {"Content-Type": "Application/JSON; charset=utf-8"}
-    assert (
-        served.http.post("/api/participants", content=b"{}", headers=json_type).status_code == 201
-    )
+    reply = served.http.post("/api/participants", content=b"{}", headers=json_type)
+    assert reply.status_code == 201
 
 
 def test_bodies_without_length_or_end_are_refused(serve: Serve) -> None:

@@ -96,9 +96,7 @@ def test_review_resumes_where_it_stopped(tmp_path: Path) -> None:
         ({"origin": "null"}, 403),
     ],
 )
-def test_requests_of_other_sites_are_refused(
-    served: Served, headers: dict[str, str], status: int
-) -> None:
+def test_other_sites_are_refused(served: Served, headers: dict[str, str], status: int) -> None:
     headers = {name: value.replace("PORT", str(served.port)) for name, value in headers.items()}
     assert served.http.get("/", headers=headers).status_code == status
     assert served.decide((IDS[0], "keep", ""), **headers).status_code == status
@@ -126,9 +124,7 @@ def test_forms_of_other_sites_cannot_save_decisions(served: Served) -> None:
         (lambda body: [body], 422),
     ],
 )
-def test_invalid_decisions_are_refused(
-    served: Served, change: Callable[[Any], Any], status: int
-) -> None:
+def test_invalid_decisions(served: Served, change: Callable[[Any], Any], status: int) -> None:
     body = {
         "fingerprint": served.file.content.fingerprint,
         "decisions": [{"item_id": IDS[0], "decision": "keep", "reason": ""}],

@@ -89,9 +89,7 @@ def test_hostile_identities_are_saved_as_hashes(served: Served) -> None:
 
 
 @pytest.mark.parametrize("identities", ["hashed", "plain"])
-def test_identities_are_stored_hashed_or_plain(
-    serve: Serve, tmp_path: Path, identities: str
-) -> None:
+def test_identities_are_hashed_or_plain(serve: Serve, tmp_path: Path, identities: str) -> None:
     """Only fields that the study names are stored; those of a visit identify no one."""
     fields = ["sona_id", "workerId", "assignmentId", "lab"]
     served = serve(small_study(tmp_path / "study", identify=fields, identities=identities))

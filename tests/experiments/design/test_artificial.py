@@ -75,17 +75,15 @@ def test_lapses_are_uniform_and_zero_noise_makes_no_errors() -> None:
     counts = Counter(r for k in range(1, 21) for r in lapsing.ratings(k).values())
     assert [counts[r] / 12_000 for r in range(1, 7)] == pytest.approx([1 / 6] * 6, abs=0.02)
     exact = artificial.ArtificialParticipants(trials, differences, 0.0, 0.0, 0)
-    assert all(
-        (r > 3) == (d > 0) for r, d in zip(exact.ratings(1).values(), differences, strict=True)
-    )
+    ratings = exact.ratings(1).values()
+    assert all((r > 3) == (d > 0) for r, d in zip(ratings, differences, strict=True))
 
 
 def test_calibrated_noise_gives_the_stated_ceiling() -> None:
     """Ten raters for each trial; the ceiling is computed by `accuracy_lower`."""
     experiment = simulate(groups=(1, 1, 1, 1), each=40, conditions=[Condition.RANDOM_NATURAL])
-    people = artificial.artificial_participants(
-        experiment.trials, experiment.scores, "a", ceiling=0.8, seed=2
-    )
+    stimuli = (experiment.trials, experiment.scores)
+    people = artificial.artificial_participants(*stimuli, "a", ceiling=0.8, seed=2)
     lower = []
     for group in people.groups:
         trial_ids = {trial.trial_id for trial in experiment.trials if trial.group == group}
@@ -98,9 +96,8 @@ def test_calibrated_noise_gives_the_stated_ceiling() -> None:
 
 def test_simulated_experiment_is_complete_and_reproducible() -> None:
     experiment = simulate(groups=(1, 1, 1), each=1)
-    people = artificial.artificial_participants(
-        experiment.trials, experiment.scores, "c", lapses=0.05, seed=9
-    )
+    stimuli = (experiment.trials, experiment.scores)
+    people = artificial.artificial_participants(*stimuli, "c", lapses=0.05, seed=9)
     responses = artificial.simulate_responses(people, 7)
     report = check_responses(experiment.trials, responses)
     assert not report.errors

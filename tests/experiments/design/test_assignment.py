@@ -19,9 +19,8 @@ def is_valid(items: Sequence[Item], groups: Sequence[int], n_groups: int) -> boo
     assignments = list(zip(items, groups, strict=True))
     text_counts = Counter((text, g) for (_, texts), g in assignments for text in texts)
     share_counts = Counter((share, g) for (share, _), g in assignments)
-    counts = {
-        share_counts[share, g] for share in {share for share, _ in items} for g in range(n_groups)
-    }
+    shares = {share for share, _ in items}
+    counts = {share_counts[share, g] for share in shares for g in range(n_groups)}
     sizes = Counter(share for share, _ in items)
     is_even = all(share_counts[s, g] * n_groups == sizes[s] for s in sizes for g in range(n_groups))
     return max(text_counts.values(), default=0) <= 1 and is_even and bool(counts)
@@ -54,9 +53,7 @@ def test_assignment_is_found_if_and_only_if_one_exists(problem: tuple[list[Item]
 
 @settings(max_examples=examples(25))
 @given(small_problems(), st.lists(st.integers(0, 3), min_size=8, max_size=8))
-def test_as_many_items_as_possible_stay_in_their_groups(
-    problem: tuple[list[Item], int], drawn: list[int]
-) -> None:
+def test_most_items_stay_in_their_groups(problem: tuple[list[Item], int], drawn: list[int]) -> None:
     """Witness: all possible assignments. A drawn group that does not exist marks a new item."""
     items, n_groups = problem
     earlier_groups = {i: g for i, g in enumerate(drawn[: len(items)]) if g < n_groups}
@@ -102,10 +99,8 @@ TRIALS = small_design().trials
 
 @settings(max_examples=examples(25))
 @given(st.integers(0, 2**31), st.integers(1, 3), st.integers(1, 40))
-def test_presentation_has_each_trial_once_with_balanced_sides(
-    seed: int, group: int, participant: int
-) -> None:
-    presentation_order = presentation(TRIALS, group=group, participant=participant, seed=seed)
+def test_sides_of_a_presentation_are_balanced(seed: int, group: int, number: int) -> None:
+    presentation_order = presentation(TRIALS, group=group, participant=number, seed=seed)
     assert sorted(t.trial_id for t, _ in presentation_order) == sorted(
         t.trial_id for t in TRIALS if t.group == group
     )
@@ -125,12 +120,10 @@ def test_presentation_depends_on_seed_participant_and_group() -> None:
         presentation_order = presentation(TRIALS[::-1], group=1, participant=participant, seed=seed)
         return [trial.trial_id for trial, _ in presentation_order]
 
-    reference = [
-        trial.trial_id for trial, _ in presentation(TRIALS, group=1, participant=1, seed=0)
-    ]
-    assert list_trial_ids(0, 1) == reference
-    assert reference != list_trial_ids(0, 2)
-    assert reference != list_trial_ids(1, 1)
+    expected = [trial.trial_id for trial, _ in presentation(TRIALS, group=1, participant=1, seed=0)]
+    assert list_trial_ids(0, 1) == expected
+    assert expected != list_trial_ids(0, 2)
+    assert expected != list_trial_ids(1, 1)
 
 
 def test_sides_and_positions_are_uniform_over_participants() -> None:

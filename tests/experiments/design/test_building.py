@@ -150,9 +150,8 @@ def swap_groups(trials: list[Trial]) -> None:
 def repeat_sentence(trials: list[Trial]) -> None:
     """Swap the groups of two trials of a kind, so that a group repeats a triplet's sentence."""
     trial = next(t for t in trials if t.condition == Condition.SYNTHETIC_SYNTHETIC)
-    mate = next(
-        t for t in trials if t.source_id == trial.source_id and t.condition != trial.condition
-    )
+    others = (t for t in trials if t.condition != trial.condition)
+    mate = next(t for t in others if t.source_id == trial.source_id)
     counterpart = next(
         t
         for t in trials

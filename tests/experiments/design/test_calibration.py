@@ -11,7 +11,7 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.measures import ACCURACY, accuracy_lower, signed_ranks
 from contstim.experiments.analysis.ratings import Scope
-from contstim.experiments.analysis.run import Analysis, analyze
+from contstim.experiments.analysis.run import Analysis
 from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.design import calibration
 from contstim.experiments.design.calibration import (
@@ -44,9 +44,7 @@ ACCURACIES = dict(zip(KINDS, (0.66, 0.7, 0.75, 0.5, 0.85), strict=True))
 def pilot(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, Analysis, Path]:
     """An experiment, its analysis, and the folder of the analysis."""
     experiment = simulate(groups=(6, 6), each=3, follow=0.75, seed=3)
-    analysis = analyze(
-        experiment.trials, experiment.responses, experiment.scores, sampling=Sampling()
-    )
+    analysis = experiment.analyze(sampling=Sampling())
     folder = tmp_path_factory.mktemp("pilot")
     for name in ("models", "groups"):
         write_table(folder / "tables" / f"{name}.csv", result_tables(analysis)[name])
@@ -107,9 +105,7 @@ def test_planted_models_have_the_published_accuracy(monkeypatch: pytest.MonkeyPa
                 assert accuracy == pytest.approx(ACCURACIES[scope], abs=0.015)
 
 
-def test_items_have_the_published_variance(
-    study: ScopedPreferences, populations: Populations
-) -> None:
+def test_items_have_published_variance(study: ScopedPreferences, populations: Populations) -> None:
     """Witness: residuals of a regression of the shared signal on the planted model's ranks."""
     for scope in (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.REJECT):
         ranks = signed_ranks(study.of_scope(scope).differences.T)
@@ -124,9 +120,7 @@ def test_items_have_the_published_variance(
     assert MeasuredPeople().with_random(0.7).kinds[Scope.RANDOM].items is None
 
 
-def test_close_rivals_are_closer_than_distant_ones(
-    study: ScopedPreferences, populations: Populations
-) -> None:
+def test_close_rivals_are_closest(study: ScopedPreferences, populations: Populations) -> None:
     """Witness: accuracies of drawn answers."""
     margins: dict[str, list[float]] = {DISTANT: [], CLOSE: []}
     for people in populations[Scope.RANDOM]:
@@ -141,9 +135,9 @@ def test_close_rivals_are_closer_than_distant_ones(
 
 def test_models_have_the_accuracy_of_the_pilot(pilot: tuple[Experiment, Analysis, Path]) -> None:
     """Witness: the analysis of the pilot, and drawn answers."""
-    experiment, _, folder = pilot
+    simulated, _, folder = pilot
     measured = read_measured(folder)
-    study = preferences_by_scope(experiment.trials, experiment.scores)
+    study = preferences_by_scope(simulated.trials, simulated.scores)
     assert measured.knows(study)
     populations, _ = calibrate(study, measured)
     for scope in (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC):
@@ -152,15 +146,13 @@ def test_models_have_the_accuracy_of_the_pilot(pilot: tuple[Experiment, Analysis
         for model, name in enumerate(study.all_trials.models):
             accuracy, _ = simulate_accuracy_and_ceiling(study, scope, people, 6, model)
             assert accuracy == pytest.approx(measured.kinds[scope].of_models[name], abs=0.03)
-    power = design_power(experiment.trials, experiment.scores, measured=measured, simulations=1)
+    power = design_power(simulated.trials, simulated.scores, measured=measured, simulations=1)
     assert set(power_table(power)["people"]) == {AS_MEASURED}
     assert "The simulated participants follow all models" in power_report(power).markdown()
     # If a pilot lacks one of the models, only its best model is known
     new = {model: model for model in ("", "a", "b")} | {"c": "new"}
-    renamed = [
-        replace(t, model_1=new[t.model_1], model_2=new[t.model_2]) for t in experiment.trials
-    ]
-    table = replace(experiment.scores, models=("a", "b", "new"))
+    renamed = [replace(t, model_1=new[t.model_1], model_2=new[t.model_2]) for t in simulated.trials]
+    table = replace(simulated.scores, models=("a", "b", "new"))
     assert not measured.knows(preferences_by_scope(renamed, table))
 
 
@@ -197,9 +189,7 @@ def test_pilot_measures_are_read(pilot: tuple[Experiment, Analysis, Path], tmp_p
 
 
 @pytest.mark.parametrize(("ceiling", "raters"), [(0.5, 10), (1.0, 10), (0.7, 1)])
-def test_invalid_ceilings_are_rejected(
-    study: ScopedPreferences, ceiling: float, raters: int
-) -> None:
+def test_invalid_ceilings_raise(study: ScopedPreferences, ceiling: float, raters: int) -> None:
     measured = MeasuredPeople().with_random(ceiling)
     random = replace(measured.kinds[Scope.RANDOM], raters=raters)
     measured = replace(measured, kinds={**measured.kinds, Scope.RANDOM: random})

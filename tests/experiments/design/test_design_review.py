@@ -89,15 +89,11 @@ def verify_review(
 ) -> None:
     """Check that rejected items are removed and kept trials stay; counts fillers that can stay."""
     rejected = review.rejected
-    trials_reviewed = {
-        item.item_id: item for item in review.decisions if item.kind is ItemKind.TRIAL
-    }
-    kept_trials = {i: t for i, t in trials_reviewed.items() if not review.rejects(t)}
+    reviewed = {item.item_id: item for item in review.decisions if item.kind is ItemKind.TRIAL}
+    kept_trials = {i: t for i, t in reviewed.items() if not review.rejects(t)}
     # A rejected trial of a triplet rejects all sentences of the triplet
     rejected_words = {s.words for t in review.decisions if review.rejects(t) for s in t.sentences}
-    uses = Counter(
-        text for trial in trials for text in (trial.sentence_1.bare, trial.sentence_2.bare)
-    )
+    uses = Counter(text for t in trials for text in (t.sentence_1.bare, t.sentence_2.bare))
     # Sentences to draw; natural sentences of synthetic pairs are not available
     natural_texts = {s.bare for s in natural} - {t.source.bare for t in trials if t.source}
     n_kept: Counter[tuple[str, int]] = Counter()  # kept trials by (condition, group)
@@ -109,10 +105,10 @@ def verify_review(
         if item is not None and is_same and item.group == trial.group:
             n_kept[trial.condition, trial.group] += 1
         elif trial.condition in FILLERS:
-            repeated = [
+            texts = [
                 s.text for s in (trial.sentence_1, trial.sentence_2) if s.words in rejected_words
             ]
-            require_that(not repeated, f"{trial_id} has a sentence of a rejected item: {repeated}")
+            require_that(not texts, f"{trial_id} has a sentence of a rejected item: {texts}")
     # A random or catch trial can stay if its sentences are still natural and no other trial
     # uses them
     design_ids = {trial.trial_id for trial in trials}
@@ -177,9 +173,8 @@ def test_other_sizes_keep_as_many_trials_as_possible() -> None:
     # Six groups of half the size: groups 1 to 3 keep half of their trials
     more_groups = design_with(seed=7, review=review, groups=6)
     targeted = [t for t in BEFORE.trials if t.condition not in FILLERS]
-    assert (
-        len(groups_of_trials(targeted) & groups_of_trials(more_groups.trials)) == len(targeted) // 2
-    )
+    kept = groups_of_trials(targeted) & groups_of_trials(more_groups.trials)
+    assert len(kept) == len(targeted) // 2
     assert {i.item_id for i in more_groups.changed} == {
         name for name, _ in groups_of_trials(BEFORE.trials) - groups_of_trials(more_groups.trials)
     }
@@ -253,12 +248,11 @@ def test_error_for_rejected_stimuli_names_the_command() -> None:
 
 def test_error_counts_missing_sentences() -> None:
     catch = next(t for t in BEFORE.trials if t.condition == Condition.CATCH)
-    texts = {
-        s for t in BEFORE.trials if t.condition in FILLERS for s in (t.sentence_1, t.sentence_2)
-    }
+    fillers = [t for t in BEFORE.trials if t.condition in FILLERS]
+    used = {s for t in fillers for s in (t.sentence_1, t.sentence_2)}
     review = review_trials(BEFORE.trials, {catch.trial_id})
     with pytest.raises(InfeasibleError, match=r"need 0 more sentences for random .* and 1 of two"):
-        design_with(natural=[s for s in NATURAL if s in texts], review=review)
+        design_with(natural=[s for s in NATURAL if s in used], review=review)
 
 
 def test_sentences_of_rejected_pairs_are_not_drawn_as_fillers() -> None:

@@ -19,9 +19,9 @@ def test_choice_probabilities_match_integrals() -> None:
     ):
 
         def choice_probability(
-            following: float, signal: float = signal, item_sd: float = item_sd
+            follow: float, signal: float = signal, item_sd: float = item_sd
         ) -> float:
-            return float(norm.cdf(signal * (1 + following) / np.hypot(1.0, item_sd)))
+            return float(norm.cdf(signal * (1 + follow) / np.hypot(1.0, item_sd)))
 
         expected = quad(
             lambda f: choice_probability(f) * norm.pdf(f, scale=PEOPLE.following),

@@ -99,7 +99,7 @@ def test_accuracies_and_ceilings_match_the_analysis(participants: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "participants", "units"),
+    ("sizes", "people", "units"),
     [
         ((9, 9, 9, 9), 4, "crossed"),
         ((14,), 6, "crossed"),
@@ -107,20 +107,16 @@ def test_accuracies_and_ceilings_match_the_analysis(participants: int) -> None:
         ((6,) * 9, 3, "groups"),
     ],
 )
-def test_significance_matches_the_analysis(
-    sizes: tuple[int, ...], participants: int, units: Units
-) -> None:
+def test_significance_matches_analysis(sizes: tuple[int, ...], people: int, units: Units) -> None:
     """Witness: `compare`, one experiment at a time."""
     rng = np.random.default_rng(len(sizes))
     models, expected = ("a", "b", "c"), np.zeros((3, 3))
     ratios = [rng.normal(size=(size, 3)) for size in sizes]
-    answers = [rng.normal(size=(6, participants, len(r))) + 1.2 * r[:, 0] > 0 for r in ratios]
+    votes = [rng.normal(size=(6, people, len(r))) + 1.2 * r[:, 0] > 0 for r in ratios]
     for e in range(6):
         groups = [
-            build_group(number, group_ratios, choices[e])
-            for number, (group_ratios, choices) in enumerate(
-                zip(ratios, answers, strict=True), start=1
-            )
+            build_group(number, ratio, choices[e])
+            for number, (ratio, choices) in enumerate(zip(ratios, votes, strict=True), start=1)
         ]
         ratings, family = Ratings(models, tuple(groups)), every_contrast(models)
         result = compare(ratings, Scope.RANDOM, ACCURACY, family, Sampling(units=units))
@@ -130,7 +126,7 @@ def test_significance_matches_the_analysis(
                 expected[(i, j) if contrast.difference > 0 else (j, i)] += 1
     sides = [np.broadcast_to(np.sign(r), (6, *r.shape)) for r in ratios]
     is_evaluated = [np.ones(r.shape, dtype=np.bool_) for r in ratios]
-    n_better = simulated_tests.significantly_better(answers, sides, is_evaluated, units)
+    n_better = simulated_tests.significantly_better(votes, sides, is_evaluated, units)
     np.testing.assert_array_equal(n_better, expected)
     assert expected.sum() > 0
 
@@ -138,16 +134,14 @@ def test_significance_matches_the_analysis(
 def test_expected_accuracy_matches_many_participants() -> None:
     """Brute force: 20,000 participants rate different items; the standard error is below .004."""
     comparisons = random_comparisons(24)
-    populations = build_populations(comparisons)
-    power = simulate_power(comparisons, populations, simulations=2)
+    models = build_populations(comparisons)
+    power = simulate_power(comparisons, models, simulations=2)
     rng = np.random.default_rng(0)
     rows = np.tile(np.arange(24), (20_000, 1))
-    for p, population in enumerate(populations):
+    for p, population in enumerate(models):
         prefers_2 = population.answers(rows, 1, rng)[:, 0]
         agree = prefers_2[..., None] == (comparisons.differences > 0)
-        np.testing.assert_allclose(
-            power.populations[p].accuracy, agree.mean(axis=(0, 1)), atol=0.012
-        )
+        assert power.populations[p].accuracy == pytest.approx(agree.mean(axis=(0, 1)), abs=0.012)
 
 
 def test_planted_model_is_first_without_noise() -> None:
@@ -176,9 +170,7 @@ def test_identical_models_share_the_first_rank_and_never_differ() -> None:
 def test_false_positive_rate_without_a_followed_model() -> None:
     """Level: tests have a false-discovery rate of .05 without any true difference."""
     comparisons = random_comparisons(90)
-    random_people = [
-        replace(people, signal=0 * people.signal) for people in build_populations(comparisons)[:1]
-    ]
+    random_people = [replace(p, signal=0 * p.signal) for p in build_populations(comparisons)[:1]]
     for groups in (4, 12):
         power = simulate_power(comparisons, random_people, groups=groups, simulations=400)
         assert power.units == ("crossed" if groups == 4 else "groups")
@@ -242,9 +234,7 @@ def test_limits_of_few_groups_come_first(
         assert power_table(repeated) == power_table(power)
 
 
-def test_identical_models_have_no_detectable_difference(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_difference_of_identical_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_DIVISORS", ())
     table = scores()
     table.log_probs[:] = table.log_probs[:, :1]

@@ -139,9 +139,7 @@ def participant_link(served: Served, identity: str) -> str:
     return f"{served.address}?{query}"
 
 
-def test_link_with_token_resumes_in_another_browser(
-    export: Export, serve: Serve, visit: Visit
-) -> None:
+def test_link_with_token_resumes_anywhere(export: Export, serve: Serve, visit: Visit) -> None:
     served = serve(export(), accept_platform_ids=False)
     page = visit(participant_link(served, "7"))
     begin(page)
@@ -165,9 +163,7 @@ def test_link_with_token_resumes_in_another_browser(
     assert served.download("responses").text.count("\n") == 1 + PAIRS
 
 
-def test_platform_id_resumes_only_in_same_browser(
-    export: Export, serve: Serve, visit: Visit
-) -> None:
+def test_platform_id_resumes_in_same_browser(export: Export, serve: Serve, visit: Visit) -> None:
     """The reply to the request to join is lost, and the page is reloaded."""
     served = serve(export(), rehearsal=False)
     address = f"{served.address}?PROLIFIC_PID=5f3c"
@@ -201,9 +197,7 @@ def test_platform_id_resumes_only_in_same_browser(
 
 
 @pytest.mark.parametrize("when", ["trials", "resume", "waiting"])
-def test_page_of_withdrawn_participant_sends_nothing(
-    when: str, export: Export, serve: Serve, visit: Visit
-) -> None:
+def test_withdrawal_stops_the_page(when: str, export: Export, serve: Serve, visit: Visit) -> None:
     served = serve(export())
     page = visit(participant_link(served, "7"))
     begin(page)

@@ -65,12 +65,12 @@ def test_study_contains_each_displayed_trial_once(tmp_path: Path) -> None:
     }
     assert texts == {t.trial_id: (t.group, *t.displayed_texts) for t in trials}
     by_id = {t.trial_id: t.condition for t in trials}
-    strata = {
+    actual = {
         (by_id[t["trial_id"]], t["stratum"])
         for members in study["groups"].values()
         for t in members
     }
-    assert len(strata) == len(set(by_id.values()))
+    assert len(actual) == len(set(by_id.values()))
     assert study["completion"] == {"code": "SECRET", "redirect": None}
     script = (tmp_path / "page" / "study.js").read_text(encoding="utf-8")
     assert json.loads(script[script.index("{") : script.rindex("}") + 1]) == {
@@ -154,9 +154,7 @@ def test_labels_are_exactly_those_of_the_page(tmp_path: Path) -> None:
         ("consent.md", b"\xff", "is not UTF-8"),
     ],
 )
-def test_invalid_texts_raise_errors(
-    tmp_path: Path, name: str, text: str | bytes, message: str
-) -> None:
+def test_invalid_texts_raise(tmp_path: Path, name: str, text: str | bytes, message: str) -> None:
     export_jspsych(TRIALS, tmp_path)
     (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(InputError, match=message):

@@ -47,7 +47,7 @@ def test_template_is_filled_and_otherwise_unchanged(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "message"),
+    ("text", "fields", "message"),
     [
         ("display,a\ntrial,x\n", {}, "no column 'sentence_left'"),
         ("randomise,sentence_left,sentence_right\n1,2,3\n", {}, "no column 'display'"),
@@ -56,13 +56,11 @@ def test_template_is_filled_and_otherwise_unchanged(folder: Path) -> None:
         ("display,a,b\ntrial,,\npause,,\ntrial,,\n", AB, "other rows between"),
     ],
 )
-def test_invalid_templates_raise_errors(
-    tmp_path: Path, text: str, options: dict[str, Any], message: str
-) -> None:
+def test_invalid_templates(tmp_path: Path, text: str, fields: dict[str, Any], message: str) -> None:
     path = tmp_path / "task.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
-        export_gorilla(TRIALS, tmp_path / "out", template=path, **options)
+        export_gorilla(TRIALS, tmp_path / "out", template=path, **fields)
 
 
 def data(
@@ -117,9 +115,7 @@ def test_task_builder_2_data_are_imported(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-def test_columns_of_two_spreadsheets_are_merged(
-    folder: Path, tmp_path: Path, delimiter: str
-) -> None:
+def test_columns_of_two_files_are_merged(folder: Path, tmp_path: Path, delimiter: str) -> None:
     planted = PlantedAnswers(TRIALS)
     rows = read_csv_rows(data(folder, tmp_path / "data.csv", planted))[:-1]
     for row in rows:

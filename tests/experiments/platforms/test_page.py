@@ -44,9 +44,7 @@ def visit_elsewhere(page: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
-def test_experiment_by_mouse_and_keyboard(
-    export: Export, serve: Serve, visit: Visit, width: int
-) -> None:
+def test_mouse_and_keyboard(export: Export, serve: Serve, visit: Visit, width: int) -> None:
     """Ratings follow from buttons and displayed sentences, the order from the seed."""
     served = serve(export(brief=False))
     page = visit(served.address, viewport=SIZES[width])
@@ -136,9 +134,7 @@ def test_simulation_follows_plan_on_local_server_only(served: Served, visit: Vis
 
 
 @pytest.mark.slow
-def test_practice_is_not_recorded(
-    export: Export, serve: Serve, visit: Visit, tmp_path: Path
-) -> None:
+def test_practice_is_unrecorded(export: Export, serve: Serve, visit: Visit, tmp_path: Path) -> None:
     practice = tmp_path / "practice.csv"
     practice.write_text("sentence_1,sentence_2\nDogs bark,Bark dogs the\n")
     served = serve(export(practice=practice))
@@ -154,9 +150,7 @@ def test_practice_is_not_recorded(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
-def test_refused_participants_see_no_error(
-    export: Export, serve: Serve, visit: Visit, width: int
-) -> None:
+def test_refusal_shows_no_error(export: Export, serve: Serve, visit: Visit, width: int) -> None:
     """Cases: declining, the study fills up during consent, and arriving at a full study."""
     served, texts = serve(export(return_link=ELSEWHERE), participants=1), []
     for case in ("declines", "overtaken", "late"):

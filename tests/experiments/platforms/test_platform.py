@@ -87,9 +87,7 @@ def test_package_adds_a_platform_and_its_commands(site: Path) -> None:
         ),
     ],
 )
-def test_broken_platform_error_names_the_package(
-    site: Path, code: str, entry: str, message: str
-) -> None:
+def test_error_names_the_broken_package(site: Path, code: str, entry: str, message: str) -> None:
     install(site, "other", code, entry)
     result = run(site.parent, "export", entry.split()[0], "--help", status=2)
     assert message in " ".join(result.stderr.split())

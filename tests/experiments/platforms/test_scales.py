@@ -124,11 +124,9 @@ PARTICIPANT_COLUMNS = {
 def test_columns_about_participants_are_kept_on_request(module: ModuleType, tmp_path: Path) -> None:
     contract, column = module.TestContract(), PARTICIPANT_COLUMNS[module]
     files, _ = contract.collect(tmp_path)
-    imported = contract.read_export(files, CONTRACT_TRIALS, tmp_path / "out")
-    participants = dict.fromkeys(response.participant for response in imported.responses)
-    assert len(participants) > 1
-    assert kept_columns(imported, [column]) == [
-        QuestionAnswer(name, column, name) for name in participants
-    ]
+    result = contract.read_export(files, CONTRACT_TRIALS, tmp_path / "out")
+    people = dict.fromkeys(response.participant for response in result.responses)
+    assert len(people) > 1
+    assert kept_columns(result, [column]) == [QuestionAnswer(name, column, name) for name in people]
     with pytest.raises(InputError, match=r"got shoe size\. The columns are"):
-        kept_columns(imported, [column, "shoe size"])
+        kept_columns(result, [column, "shoe size"])

@@ -44,23 +44,19 @@ def make_trials(groups: int = 2, catch: int = 12) -> list[Trial]:
     return trials
 
 
-def make_responses(
-    trials: list[Trial], participants: dict[str, int], seed: int = 1
-) -> list[Response]:
+def make_responses(trials: list[Trial], people: dict[str, int], seed: int = 1) -> list[Response]:
     """Return random ratings in random order; ratings of catch trials are right."""
     rng = random.Random(seed)
-    responses = []
-    for participant, group in participants.items():
+    rows = []
+    for participant, group in people.items():
         shuffled_trials = [trial for trial in trials if trial.group == group]
         rng.shuffle(shuffled_trials)
         for position, trial in enumerate(shuffled_trials, start=1):
             highest_rating = 3 if trial.condition is Condition.CATCH else 6
             rating, left = rng.randint(1, highest_rating), rng.randint(1, 2)
             rt_ms = float(rng.randint(900, 9_000))
-            responses.append(
-                Response(participant, group, trial.trial_id, rating, left, position, rt_ms)
-            )
-    return responses
+            rows.append(Response(participant, group, trial.trial_id, rating, left, position, rt_ms))
+    return rows
 
 
 def scores_of(trials: list[Trial]) -> ScoreTable:

@@ -73,12 +73,10 @@ def test_default_requires_five_of_six_catch_trials() -> None:
     assert [*map(required_catch, (3, 6, 12, 24))] == [2, 5, 11, 22]
     trials = make_trials(catch=6)
     catch = [t.trial_id for t in trials if t.group == 1 and t.condition is Condition.CATCH]
-    responses = make_responses(trials, {"honest": 1, "careless": 1})
+    rows = make_responses(trials, {"honest": 1, "careless": 1})
     errors = {("honest", catch[0]), ("careless", catch[0]), ("careless", catch[1])}
-    changed = [
-        replace(r, rating=5) if (r.participant, r.trial_id) in errors else r for r in responses
-    ]
-    assert admit(trials, changed).participants == ("honest",)
+    marked = [replace(r, rating=5) if (r.participant, r.trial_id) in errors else r for r in rows]
+    assert admit(trials, marked).participants == ("honest",)
 
 
 def test_unfinished_participants_are_excluded() -> None:
@@ -124,9 +122,7 @@ NAMES = [*FIELDS]
         ({"max_away": 59}, ["restless"], "absences from the page above 59 s in all"),
     ],
 )
-def test_rules_exclude_and_count_participants(
-    rule: dict[str, Any], excluded: list[str], phrase: str | None
-) -> None:
+def test_exclusion_rules(rule: dict[str, Any], excluded: list[str], phrase: str | None) -> None:
     admitted = admit(ONE_GROUP, plant(**FIELDS), exclusions=Exclusions(**rule))
     assert list(admitted.excluded) == excluded
     assert admitted.participants == tuple(name for name in NAMES if name not in excluded)
@@ -194,15 +190,13 @@ def test_exclude_table_and_required_participant_columns(tmp_path: Path) -> None:
 
 def test_partial_keeps_unfinished_sessions_that_pass_rules() -> None:
     """Half of the catch trials: eleven of twelve allow one error, also in six."""
-    responses = plant(
-        all={}, some={}, careless={}, quick={"rt_ms": 100.0}, mute={"rating": UNRATED}
-    )
+    rows = plant(all={}, some={}, careless={}, quick={"rt_ms": 100.0}, mute={"rating": UNRATED})
     catch = {t.trial_id for t in ONE_GROUP if t.condition == "catch"}
     rated_trials = {*sorted(catch)[:6]} | {t.trial_id for t in ONE_GROUP if t.trial_id not in catch}
     wrong_trials = sorted(catch)[:2]
     partial_responses = [
         replace(r, rating=6) if r.participant == "careless" and r.trial_id in wrong_trials else r
-        for r in responses
+        for r in rows
         if r.participant == "all" or r.trial_id in rated_trials
     ]
     rules = Exclusions(partial=True, min_median_rt=500)
@@ -225,19 +219,17 @@ def test_partial_keeps_unfinished_sessions_that_pass_rules() -> None:
 
 def test_escaped_names_match_in_participant_tables(tmp_path: Path) -> None:
     """Names such as @x are escaped, so that a spreadsheet does not read a formula."""
-    responses = plant(**{"@x": {}, "ben": {}})
-    write_responses(tmp_path / "responses.csv", responses)
+    rows = plant(**{"@x": {}, "ben": {}})
+    write_responses(tmp_path / "responses.csv", rows)
     assert "'@x" in (tmp_path / "responses.csv").read_text()
     people, table = tmp_path / "people.csv", tmp_path / "out.csv"
     people.write_text("participant,language\n'@x , English\nben,German\n")
     table.write_text("participant,reason\n'@x,'=left\n")
     exclusions = Exclusions(participants=people, require=("language=English",))
-    assert [*admit(ONE_GROUP, responses, exclusions=exclusions).participants] == ["@x"]
+    assert [*admit(ONE_GROUP, rows, exclusions=exclusions).participants] == ["@x"]
     people.write_text("participant,question,answer\n'@x,language,English\nben,age,30\n")
-    assert [*admit(ONE_GROUP, responses, exclusions=exclusions).participants] == ["@x"]
-    assert admit(ONE_GROUP, responses, exclusions=Exclusions(exclude=table)).excluded == {
-        "@x": "=left"
-    }
+    assert [*admit(ONE_GROUP, rows, exclusions=exclusions).participants] == ["@x"]
+    assert admit(ONE_GROUP, rows, exclusions=Exclusions(exclude=table)).excluded == {"@x": "=left"}
 
 
 @pytest.mark.parametrize(

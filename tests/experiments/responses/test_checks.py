@@ -77,19 +77,15 @@ def test_unrated_trials_are_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "first_kept", "expected"),
+    ("change", "kept", "expected"),
     [
         ({"trial_id": "trial-of-another-study"}, 0, {Problem.UNKNOWN_TRIAL}),
         ({"group": 2}, 1, {Problem.TWO_GROUPS, Problem.OTHER_GROUP, Problem.UNFINISHED}),
         ({"left": 3}, 1, {Problem.IMPOSSIBLE_SIDE}),
     ],
 )
-def test_contradictions_are_reported(
-    change: dict[str, Any], first_kept: int, expected: set[Problem]
-) -> None:
+def test_contradictions(change: dict[str, Any], kept: int, expected: set[Problem]) -> None:
     """The wrong response replaces the first one, or is added."""
     wrong = replace(RESPONSES[0], **change)
-    findings = check_responses(TRIALS, [wrong, *RESPONSES[first_kept:]]).findings
-    assert {(f.problem, f.participant) for f in findings} == {
-        (problem, "ann") for problem in expected
-    }
+    report = check_responses(TRIALS, [wrong, *RESPONSES[kept:]]).findings
+    assert {(f.problem, f.participant) for f in report} == {(p, "ann") for p in expected}

@@ -116,13 +116,10 @@ def test_fingerprint_depends_on_sentences_not_on_order() -> None:
     def fingerprint(*pairs: Pair) -> str:
         return ReviewPage(pairs, title="x").fingerprint
 
-    second_pair = replace(PAIR, trial_id="p-2")
-    assert fingerprint(PAIR, second_pair) == fingerprint(second_pair, PAIR)
-    changed_pair = replace(second_pair, sentence_2=Sentence.parse("A dog ran!"))
-    assert (
-        len({fingerprint(PAIR), fingerprint(PAIR, second_pair), fingerprint(PAIR, changed_pair)})
-        == 3
-    )
+    second = replace(PAIR, trial_id="p-2")
+    assert fingerprint(PAIR, second) == fingerprint(second, PAIR)
+    changed = replace(second, sentence_2=Sentence.parse("A dog ran!"))
+    assert len({fingerprint(PAIR), fingerprint(PAIR, second), fingerprint(PAIR, changed)}) == 3
 
 
 def test_errors_for_unusable_items() -> None:

@@ -34,12 +34,10 @@ def draw_ratings(
     group_ratings = []
     for number in range(1, groups + 1):
         ratios = rng.normal(0, 20, (len(slopes), trials))
-        slopes_of_people = np.array(slopes) * (
-            1 + following * rng.normal(size=(people, len(slopes)))
-        )
+        tastes = np.array(slopes) * (1 + following * rng.normal(size=(people, len(slopes))))
         left = np.random.default_rng([seed, number]).choice([1.0, 2.0], (people, trials))
         towards_2 = rng.normal(0, leaning, (people, 1)) * (2 * left - 3)
-        hidden = slopes_of_people @ ratios + towards_2 + rng.normal(0, spread, trials)
+        hidden = tastes @ ratios + towards_2 + rng.normal(0, spread, trials)
         hidden = hidden + rng.normal(size=hidden.shape)
         rated = np.searchsorted(THRESHOLDS, hidden).astype(np.float64)
         group_ratings.append(build_group(number, 1 + rated, ratios, left))

@@ -67,9 +67,7 @@ def test_normal_density_at_the_mode(people: int, trials: int, effects: int, unra
 @pytest.mark.parametrize("unrated", [False, True])
 @pytest.mark.parametrize("link", ["probit", "logit"])
 @pytest.mark.parametrize(("people", "trials", "effects"), SHAPES)
-def test_gradient_matches_differences(
-    link: str, people: int, trials: int, effects: int, unrated: bool
-) -> None:
+def test_gradient(link: str, people: int, trials: int, effects: int, unrated: bool) -> None:
     rated, point = build_block(2, people, trials, effects, unrated=unrated), start_vector(effects)
     result = laplace.block_likelihood(link, rated, unpack_parameters(point))  # type: ignore[arg-type]
     fixed, participant_gradient, trial_gradient = np.split(result.gradient, [5, -1])

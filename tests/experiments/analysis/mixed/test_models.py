@@ -43,13 +43,11 @@ def test_planted_effects_are_recovered() -> None:
 
 def remove_sides(share: float) -> Callable[[GroupRatings], GroupRatings]:
     """Return a change that removes the recorded sides from a share of each participant's trials."""
-    return lambda group: replace(
-        group, left=np.where(np.linspace(0, 1, len(group.trials)) < share, 0, group.left)
-    )
+    return lambda g: replace(g, left=np.where(np.linspace(0, 1, len(g.trials)) < share, 0, g.left))
 
 
 @pytest.mark.parametrize(
-    ("share_without_sides", "people", "ratios"),
+    ("share", "people", "ratios"),
     [
         (0.3, "slopes", "nats"),
         (2.0, "slopes", "ranks"),
@@ -57,29 +55,21 @@ def remove_sides(share: float) -> Callable[[GroupRatings], GroupRatings]:
         (0.0, "none", "nats"),
     ],
 )
-def test_order_of_sentences_does_not_matter(
-    share_without_sides: float, people: str, ratios: str
-) -> None:
+def test_order_of_sentences_does_not_matter(share: float, people: str, ratios: str) -> None:
     """Property: trials with a negative ratio are swapped. Participants lean strongly."""
-    ratings = change_groups(
-        draw_ratings(5, people=6, trials=12, leaning=0.8), remove_sides(share_without_sides)
-    )
+    ratings = change_groups(draw_ratings(5, people=6, trials=12, leaning=0.8), remove_sides(share))
     oriented = change_groups(
         ratings,
-        lambda group: replace(
-            group,
-            ratings=np.where(group.ratios[0] < 0, 7 - group.ratings, group.ratings),
-            left=np.where((group.ratios[0] < 0) & (group.left > 0), 3 - group.left, group.left),
-            log_probs=np.where(
-                (group.ratios[0] < 0)[:, None], group.log_probs[..., ::-1], group.log_probs
-            ),
+        lambda g: replace(
+            g,
+            ratings=np.where(g.ratios[0] < 0, 7 - g.ratings, g.ratings),
+            left=np.where((g.ratios[0] < 0) & (g.left > 0), 3 - g.left, g.left),
+            log_probs=np.where((g.ratios[0] < 0)[:, None], g.log_probs[..., ::-1], g.log_probs),
         ),
     )
     settings = MixedSettings(people=people, ratios=ratios)  # type: ignore[arg-type]
-    oriented_tables, tables = (
-        compare_mixed(data, settings).tables() for data in (oriented, ratings)
-    )
-    for name, table in oriented_tables.items():
+    expected, tables = (compare_mixed(data, settings).tables() for data in (oriented, ratings))
+    for name, table in expected.items():
         for column, cells in table.items():
             assert tables[name][column] == pytest.approx(cells, abs=1e-6), name
 
@@ -99,15 +89,11 @@ def test_units_and_order_do_not_matter() -> None:
             log_probs=1000 * group.log_probs[:, trials],
         )
 
-    original, shuffled = (
-        fit_mixed(data, ["a"]) for data in (ratings, change_groups(ratings, shuffle))
-    )
-    assert shuffled.log_likelihood == pytest.approx(original.log_likelihood, rel=1e-9)
-    slopes = [fit["a"]["estimate"].value for fit in (original, shuffled)]
+    before, after = (fit_mixed(data, ["a"]) for data in (ratings, change_groups(ratings, shuffle)))
+    assert after.log_likelihood == pytest.approx(before.log_likelihood, rel=1e-9)
+    slopes = [fit["a"]["estimate"].value for fit in (before, after)]
     assert 1000 * slopes[1] == pytest.approx(slopes[0], rel=1e-5)
-    assert shuffled["a"]["typical_effect"] == pytest.approx(
-        original["a"]["typical_effect"], rel=1e-5
-    )
+    assert after["a"]["typical_effect"] == pytest.approx(before["a"]["typical_effect"], rel=1e-5)
 
 
 def keep_participants(keep: int) -> Callable[[Ratings], Ratings]:
@@ -132,12 +118,11 @@ def replace_ratings(values: Callable[[GroupRatings], FloatArray]) -> Callable[[R
 
 
 def replace_ratios(values: Callable[[GroupRatings], FloatArray]) -> Callable[[Ratings], Ratings]:
-    return lambda ratings: change_groups(
-        ratings,
-        lambda g: build_group(
-            g.number, g.ratings, np.broadcast_to(values(g), g.ratios.shape), g.left
-        ),
-    )
+    def change(g: GroupRatings) -> GroupRatings:
+        ratios = np.broadcast_to(values(g), g.ratios.shape)
+        return build_group(g.number, g.ratings, ratios, g.left)
+
+    return lambda ratings: change_groups(ratings, change)
 
 
 def rate_by_ratio(group: GroupRatings) -> FloatArray:
@@ -250,11 +235,9 @@ def test_fit_without_random_effects_matches_statsmodels(
     fit = fit_mixed(CHOICES, models, settings)
     expected = statsmodels_class(SENTENCE_2_CHOSEN, build_ratios(models)).fit(disp=False)
     assert fit.log_likelihood == pytest.approx(expected.llf, abs=1e-8)
-    estimates = [row["estimate"] for row in fit.coefficients]
-    assert [estimate.value for estimate in estimates] == pytest.approx(expected.params, rel=1e-6)
-    assert [estimate.standard_error for estimate in estimates] == pytest.approx(
-        expected.bse, rel=1e-5
-    )
+    rows = [row["estimate"] for row in fit.coefficients]
+    assert [estimate.value for estimate in rows] == pytest.approx(expected.params, rel=1e-6)
+    assert [estimate.standard_error for estimate in rows] == pytest.approx(expected.bse, rel=1e-5)
     assert fit.thresholds == []
 
 
@@ -274,20 +257,14 @@ def test_flexible_thresholds_are_an_intercept() -> None:
 def test_choices_coded_one_and_six_fit_the_same(settings: MixedSettings) -> None:
     """Ratings with one degree of confidence have one threshold, the middle, as choices have."""
     coded = code_choices(DRAWN, 1, 6, Scale.CONFIDENCE)
-    choice_analysis, coded_analysis = (
-        compare_mixed(data, settings, together=True) for data in (CHOICES, coded)
-    )
-    likelihoods = [
-        [fit.log_likelihood for fit in data.fits] for data in (choice_analysis, coded_analysis)
-    ]
+    choices, coded_fits = (compare_mixed(d, settings, together=True) for d in (CHOICES, coded))
+    likelihoods = [[fit.log_likelihood for fit in data.fits] for data in (choices, coded_fits)]
     assert likelihoods[1] == pytest.approx(likelihoods[0], abs=1e-8)
-    assert choice_analysis.empty.log_likelihood == pytest.approx(
-        coded_analysis.empty.log_likelihood, abs=1e-8
-    )
-    assert choice_analysis.tables().keys() == coded_analysis.tables().keys()
+    assert choices.empty.log_likelihood == pytest.approx(coded_fits.empty.log_likelihood, abs=1e-8)
+    assert choices.tables().keys() == coded_fits.tables().keys()
     if settings.people == "none":
-        n = sum(build_group.ratings.size for build_group in CHOICES.groups)
-        assert choice_analysis.empty.log_likelihood == pytest.approx(n * np.log(0.5))
+        n = sum(group.ratings.size for group in CHOICES.groups)
+        assert choices.empty.log_likelihood == pytest.approx(n * np.log(0.5))
 
 
 INTERCEPTS = MixedSettings(people="intercept")
@@ -317,24 +294,20 @@ def test_planted_model_fits_better_and_adds_to_the_other() -> None:
 
 def test_standard_error_matches_the_spread_of_differences() -> None:
     """Participants follow both models equally, so differences vary around zero."""
-    rows: list[Row] = []
+    estimates: list[Row] = []
     for seed in range(12):
         ratings = draw_ratings(seed, groups=1, people=8, trials=15, slopes=(0.04, 0.04))
         fits = [fit_mixed(ratings, [model], INTERCEPTS) for model in ratings.models]
-        rows += compare_fits(fits)
-    spread = np.sqrt(np.mean([row["difference"].value ** 2 for row in rows]))
-    assert np.median([row["difference"].standard_error for row in rows]) == pytest.approx(
-        spread, rel=0.4
-    )
-    assert sum(row["difference"].p_value < 0.05 for row in rows) <= 4
+        estimates += compare_fits(fits)
+    spread = np.sqrt(np.mean([row["difference"].value ** 2 for row in estimates]))
+    errors = [row["difference"].standard_error for row in estimates]
+    assert np.median(errors) == pytest.approx(spread, rel=0.4)
+    assert sum(row["difference"].p_value < 0.05 for row in estimates) <= 4
 
 
 def test_model_that_always_ties_is_left_out() -> None:
     ratings = draw_ratings(14)
-    tied = Ratings(
-        ratings.models,
-        tuple(replace(g, log_probs=g.log_probs * [[[1]], [[0]]]) for g in ratings.groups),
-    )
+    tied = change_groups(ratings, lambda g: replace(g, log_probs=g.log_probs * [[[1]], [[0]]]))
     analysis = compare_mixed(tied)
     assert [fit.name for fit in analysis.fits] == ["a"]
     assert "b prefers neither" in analysis.left_out["b"]
@@ -343,11 +316,6 @@ def test_model_that_always_ties_is_left_out() -> None:
 
 
 def test_fits_of_different_ratings_are_not_compared() -> None:
-    more_ratings, fewer_ratings = draw_ratings(15), draw_ratings(15, trials=14)
+    data = (("a", draw_ratings(15)), ("b", draw_ratings(15, trials=14)))
     with pytest.raises(InputError, match="same ratings"):
-        compare_fits(
-            [
-                fit_mixed(more_ratings, ["a"], INTERCEPTS),
-                fit_mixed(fewer_ratings, ["b"], INTERCEPTS),
-            ]
-        )
+        compare_fits([fit_mixed(ratings, [model], INTERCEPTS) for model, ratings in data])

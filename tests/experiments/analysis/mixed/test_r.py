@@ -140,10 +140,8 @@ def test_fits_match_r(name: str) -> None:
         20 / fit[row["effect"]]["typical_ratio"] if row["effect"] in case.models else 1.0
         for row in fit.variances
     ]
-    deviations_found = [row["standard_deviation"] for row in fit.variances]
-    assert np.sort(np.multiply(deviations_found, factors)) == pytest.approx(
-        deviations, rel=case.errors
-    )
+    fitted = [row["standard_deviation"] for row in fit.variances]
+    assert np.sort(np.multiply(fitted, factors)) == pytest.approx(deviations, rel=case.errors)
 
 
 def record_fits() -> None:

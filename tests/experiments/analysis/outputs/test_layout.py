@@ -17,8 +17,7 @@ from contstim.experiments.analysis.effects import Sampling, compare
 from contstim.experiments.analysis.families import every_contrast
 from contstim.experiments.analysis.figures import consistency_figure, drawings
 from contstim.experiments.analysis.measures import ACCURACY
-from contstim.experiments.analysis.ratings import Scope, gather
-from contstim.experiments.analysis.run import analyze
+from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.summary import summarise, summary_figure
 from contstim.items.scores import ScoreTable
@@ -67,9 +66,7 @@ def analysis_figures(n: int, *, long: bool) -> list[Figure]:
         models, groups, per_pair = build_names(n, long=long), size[:2], size[2]
         experiment = simulate(models, groups=groups, each=per_pair, conditions=conditions)
         sampling = Sampling()
-        analysis = analyze(
-            experiment.trials, experiment.responses, experiment.scores, sampling=sampling
-        )
+        analysis = experiment.analyze(sampling=sampling)
         figures += [figure for _, figure in drawings(analysis)]
     return figures
 
@@ -155,7 +152,7 @@ def test_no_text_is_cut_or_covered(kind: Callable[..., list[Figure]], n: int, lo
 
 def test_bars_dots_and_ceilings_show_the_results() -> None:
     experiment = simulate(groups=(5,) * 10, each=6)
-    ratings = gather(experiment.trials, experiment.responses, experiment.scores)
+    ratings = experiment.gather()
     family = every_contrast(ratings.models)
     result = compare(ratings, Scope.NATURAL, ACCURACY, family, Sampling("groups"))
     bars, _ = consistency_figure(result, "groups").axes
