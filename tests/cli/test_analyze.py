@@ -176,10 +176,10 @@ def test_too_few_participants_to_fit_is_an_error(tmp_path: Path) -> None:
 
 
 def test_each_control_writes_a_table(tmp_path: Path, trained: Path) -> None:
-    trials = tuple(make_trials())
+    trials = make_trials()
     responses = make_responses(trials, {"ann": 1, "bob": 1, "cleo": 2, "dora": 2})
     scores = scores_of(trials)
-    write_experiment(tmp_path, Experiment(trials, tuple(responses), scores))
+    write_experiment(tmp_path, Experiment(tuple(trials), tuple(responses), scores))
     sentences = list(map(str, scores.sentences or ()))
     lengths = [float(len(sentence.split())) for sentence in sentences]
     constant = [9.0] * len(sentences)

@@ -1,6 +1,5 @@
 """`contstim diff`: the page, the table, and the study that its last line creates."""
 
-import csv
 import re
 import shlex
 from contextlib import chdir
@@ -15,6 +14,7 @@ from contstim.models.specifications import parse_models
 from contstim.optimization.jobs.question import SearchRules
 from contstim.steps.diff import FindDifferences
 from contstim.study.study_file import new_study, read_study
+from contstim.testing.platform import read_csv_rows
 from contstim.words.sentence import Sentence
 from tests.cli.running import invoke
 from tests.models.tiny import Folder, specification
@@ -32,8 +32,7 @@ def test_diff_writes_a_page_a_table_and_a_study(
     output = invoke("diff", *command, "--baseline", models["3"]).stdout
     page = (tmp_path / "diff.html").read_text(encoding="utf-8")
     assert "http" not in re.sub(r"data:image/png;base64,[^\"]+", "", page)
-    with Path("diff.csv").open(encoding="utf-8") as file:
-        rows = [*csv.DictReader(file)]
+    rows = read_csv_rows(Path("diff.csv"))
     assert len(rows) == 8
     scorers = dict(zip("243", load_models([*models.values()]), strict=True))
     for row in rows:
@@ -71,8 +70,7 @@ def test_three_models_with_two_units_and_unknown_words(
     assert "text.txt: 200 of 256 sentences are used" in result.stderr
     result = invoke("diff", *models, "--per-pair", "1", "--enough", "0.05", "--out", "three")
     assert result.exit_code == 0
-    with Path("three.csv").open(encoding="utf-8") as file:
-        rows = [*csv.DictReader(file)]
+    rows = read_csv_rows(Path("three.csv"))
     assert len(rows) == 6
     units = {(row["model_accept"], row["model_reject"]): row["drop_unit"] for row in rows}
     for pair, unit in units.items():

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -242,16 +243,16 @@ def test_acceptability_accepts_a_table_of_scores(tmp_path: Path) -> None:
     names = [line.partition(",")[0] for line in ITEMS.splitlines()[1:]]
     rows = "".join(f"{name},{i * i},{-i}\n" for i, name in enumerate(names))
     table = write(tmp_path / "scores.csv", f"id,m,n\n{rows}")
-    command = ["evaluate acceptability", "--data", data, "--scores", table]
-    output = invoke(*command, "--column", "n", "--delta", "2", "--out", tmp_path / "n").stdout
-    assert "adc-2" in output
+    evaluate_scores = partial(invoke, "evaluate acceptability --data", data, "--scores")
+    result = evaluate_scores(table, "--column", "n", "--delta", "2", "--out", tmp_path / "n")
+    assert "adc-2" in result.stdout
     assert {row["model"] for row in read_csv_rows(tmp_path / "n" / "criteria.csv")} == {"n"}
     (phenomenon, *_) = read_csv_rows(tmp_path / "n" / "phenomena.csv")
     # a3 scores below a2
     cells = [phenomenon[name] for name in ("phenomenon", "pairs", "met")]
     assert cells == ["agreement", "4", "3"]
     lacking = write(tmp_path / "lacking.csv", table.read_text().replace("c2,49,-7", "c2,49,"))
-    result = invoke(*command[:-1], lacking, "--allow-missing", "--out", tmp_path / "both")
+    result = evaluate_scores(lacking, "--allow-missing", "--out", tmp_path / "both")
     assert "Without a score: 1 sentence;" in result.stderr
     assert [row["model"] for row in read_csv_rows(tmp_path / "both" / "left_out.csv")] == ["n"]
     report = (tmp_path / "both" / "report.md").read_text(encoding="utf-8")
@@ -259,7 +260,7 @@ def test_acceptability_accepts_a_table_of_scores(tmp_path: Path) -> None:
         assert heading in report
     short_table = write(tmp_path / "short.csv", table.read_text().rpartition("c2")[0])
     with pytest.raises(ScoreError, match="lacks scores of 1 of 8"):
-        invoke(*command[:-1], short_table, "--out", tmp_path / "short")
+        evaluate_scores(short_table, "--out", tmp_path / "short")
     assert not (tmp_path / "short").exists()
 
 

@@ -1,6 +1,5 @@
 """`--model NAME=SPECIFICATION` in commands that load models, and names in their output."""
 
-import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from contstim.errors import ModelError
 from contstim.items.stimuli import read_triplets
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.tasks import TripletTask
+from contstim.testing.platform import read_csv_rows
 from tests.cli.running import invoke, model_options
 
 pytestmark = pytest.mark.usefixtures("unsaved_figures")
@@ -28,12 +28,9 @@ def test_renamed_models_are_not_scored_again(folder: Path, monkeypatch: pytest.M
     monkeypatch.setattr(NgramModel, "log_probs", fail)
     named_options = model_options(["2-gram=kenlm:2.arpa", "the other=kenlm:3.arpa"])
     invoke("score --sentences natural.txt --out named.csv -q", *named_options)
-    tables = [
-        list(csv.reader((folder / f"{name}.csv").read_text().splitlines()))
-        for name in ("plain", "named")
-    ]
-    assert tables[1][0] == ["sentence", "2-gram", "the other"]
-    assert tables[0][1:] == tables[1][1:]
+    plain, named = (read_csv_rows(folder / f"{name}.csv") for name in ("plain", "named"))
+    assert [*named[0]] == ["sentence", "2-gram", "the other"]
+    assert [[*row.values()] for row in named] == [[*row.values()] for row in plain]
     record = json.loads((folder / "named.csv.meta.json").read_text())["models"]
     assert record["the other"]["specification"] == "kenlm:3.arpa"
 

@@ -154,8 +154,8 @@ def test_repeated_rows_are_counted_once(folder: Path) -> None:
     reviews = read_reviews([folder / "ann.csv", folder / "bea.csv"])
     write_review(folder / "both.csv", reviews.decisions)
     printed, items = [], []
-    for reviews in ("ann.csv bea.csv", "ann.csv both.csv twice.csv"):
-        options = [option for name in reviews.split() for option in ("--review", name)]
+    for names in ("ann.csv bea.csv", "ann.csv both.csv twice.csv"):
+        options = [option for name in names.split() for option in ("--review", name)]
         printed.append(succeed(folder, "review triplets.csv --out r.html", *options))
         items.append(read_page_data(folder / "r.html")["items"])
     assert printed[0] == printed[1]

@@ -23,6 +23,7 @@ from contstim.files.tables import (
     frame_of,
     number,
     parsed,
+    read_csv,
     read_rows,
     read_table,
     text,
@@ -69,8 +70,9 @@ def test_file_truncated_in_a_quoted_cell_is_refused(tmp_path: Path) -> None:
         (1, '"sentence","m'),
     ):
         path.write_text(content)
-        with pytest.raises(InputError, match=f"line {line}: the row that begins here is not"):
-            read_table(path)
+        for read in (read_table, read_csv):
+            with pytest.raises(InputError, match=f"line {line}: the row that begins here is not"):
+                read(path)
 
 
 def test_line_ends_of_all_systems_are_read(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from contstim.store.times import Times
 from contstim.words.sentence import Sentence
 from tests.store.trails import entries
 
-SENTENCES = map(Sentence.parse, ("One two.", "Three two.", "One four."))
-TRIPLET = Triplet("triplet-1", "a", "b", *SENTENCES, *(-1.5,) * 6, 4.25)
+ONE, TWO, THREE = map(Sentence.parse, ("One two.", "Three two.", "One four."))
+TRIPLET = Triplet("triplet-1", "a", "b", ONE, TWO, THREE, *(-1.5,) * 6, 4.25)
 STEPS = ((0, 1, 0, "One", "Three", "Three two.", -2.5, -9.125),)
 EVALUATIONS = (
     (1, 0, "Three", "Three two.", -2.5, -9.125),

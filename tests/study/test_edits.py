@@ -3,11 +3,11 @@
 The table was written before the first run.
 """
 
-import csv
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -17,16 +17,18 @@ from contstim.errors import InputError
 from contstim.experiments.responses.questionnaire import QuestionAnswer, read_answers
 from contstim.experiments.responses.table import read_responses
 from contstim.files.records import Record
-from contstim.items.stimuli import read_trials
+from contstim.items.reviews import Decision, Stimulus, undecided_items, write_review
+from contstim.items.stimuli import read_pairs, read_trials, read_triplets
 from contstim.study.verification import verify_folder
 from contstim.testing.platform import read_csv_rows
 from tests.study.small import STAGES, change, omit, run, set_reviews
 
 pytestmark = pytest.mark.slow
 
-AFTER_TRIALS = {"review trials", "score trials", "power", "simulate", "export csv", "analyze"}
-AFTER_SCORES = {"select natural", "triplets", "select triplets", "design", "review pairs"}
-AFTER_SCORES |= {"review triplets"} | AFTER_TRIALS
+AFTER_RESPONSES = {"simulate", "analyze"}
+AFTER_DESIGN = {"design", "review trials", "score trials", "power", "export csv", *AFTER_RESPONSES}
+AFTER_TRIPLETS = {"triplets", "select triplets", "review triplets", *AFTER_DESIGN}
+AFTER_SCORES = {"select natural", "review pairs", *AFTER_TRIPLETS}
 
 
 def edit(*changes: tuple[str, str]) -> Callable[[Path], None]:
@@ -55,27 +57,15 @@ def _delete(name: str) -> Callable[[Path], None]:
 
 
 def _reject_first(
-    table: str, identifier: str, kind: str, *changes: tuple[str, str]
+    read: Callable[[Path], Sequence[Stimulus]], table: str, *changes: tuple[str, str]
 ) -> Callable[[Path], None]:
     """Return a function that rejects the first item of a table and changes the study file."""
 
     def reject(folder: Path) -> None:
-        rows = read_csv_rows(folder / "results" / table)
-        names = ("natural", "synthetic_1", "synthetic_2")
-        with (folder / "review.csv").open("w", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(
-                "reviewer item_id kind source_id condition group model_1 model_2 sentence_1 "
-                "sentence_2 sentence_3 decision reason".split()
-            )
-            for number, row in enumerate(rows):
-                pair = [row.get("sentence_1", ""), row.get("sentence_2", ""), ""]
-                sentences = [row[name] for name in names] if "natural" in row else pair
-                decision = "keep" if number else "reject"
-                models = (row["model_1"], row["model_2"])
-                writer.writerow(
-                    ["Ann", row[identifier], kind, "", "", 0, *models, *sentences, decision, ""]
-                )
+        first, *others = undecided_items(read(folder / "results" / table), "Ann")
+        decisions = [replace(first, decision=Decision.REJECT)]
+        decisions += [replace(item, decision=Decision.KEEP) for item in others]
+        write_review(folder / "review.csv", decisions)
         set_reviews(folder, ["review.csv"])
         change(folder, *changes)
 
@@ -102,44 +92,29 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "workers of searches": (edit(("max_changes = 2", "max_changes = 2\nworkers = 1")), set()),
     "the training text": (_append("corpus.txt", "The cat and the dog sleep.\n"), {*STAGES}),
     "a natural sentence of another length": (_append("more.txt", "They sleep.\n"), {"sentences"}),
-    "the seed": (
-        edit(("seed = 3", "seed = 4")),
-        {"triplets", "select triplets", "design", "review triplets", *AFTER_TRIALS},
-    ),
+    "the seed": (edit(("seed = 3", "seed = 4")), AFTER_TRIPLETS),
     "more natural pairs": (
         edit(("[select.natural]\nper_pair = 3", "[select.natural]\nper_pair = 6")),
-        {"select natural", "design", "review pairs", *AFTER_TRIALS},
+        {"select natural", "review pairs", *AFTER_DESIGN},
     ),
-    "more triplets": (
-        edit(("per_pair = 4", "per_pair = 6")),
-        {"triplets", "select triplets", "design", "review triplets", *AFTER_TRIALS},
-    ),
+    "more triplets": (edit(("per_pair = 4", "per_pair = 6")), AFTER_TRIPLETS),
     "fewer triplets": (
         edit(("per_pair = 4", "per_pair = 3")),
         {"triplets", "select triplets"},  # the same ones are selected
     ),
     "another objective": (edit(("enough = 1", 'objective = "worst-rank"')), {"select triplets"}),
-    "more groups": (
-        edit(("catch_per_group = 1", "catch_per_group = 2")),
-        {"design", *AFTER_TRIALS},
-    ),
+    "more groups": (edit(("catch_per_group = 1", "catch_per_group = 2")), AFTER_DESIGN),
     "the response scale": (
         edit(("catch_per_group = 1", 'catch_per_group = 1\nscale = "choice"')),
-        {"design", *AFTER_TRIALS},
+        AFTER_DESIGN,
     ),
     "the limit of rare words": (
         edit(("rare = 3.0", "rare = 3.5")),
         {"review pairs", "review triplets", "review trials"},
     ),
     "more simulations": (edit(("simulations = 4", "simulations = 5")), {"power"}),
-    "more participants": (
-        edit(("participants = 12", "participants = 15")),
-        {"simulate", "analyze"},
-    ),
-    "the planned number of participants": (
-        edit(("participants = 12\n", "")),
-        {"simulate", "analyze"},
-    ),
+    "more participants": (edit(("participants = 12", "participants = 15")), AFTER_RESPONSES),
+    "the planned participants": (edit(("participants = 12\n", "")), AFTER_RESPONSES),
     "fewer failures to list": (edit(("worst = 4", "worst = 3")), {"analyze"}),
     "a list for the export": (edit(("[export.csv]", "[export.csv]\nseed = 5")), {"export csv"}),
     "the device of networks": (
@@ -150,16 +125,13 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "a removed folder": (_delete("results/analysis"), {"analyze"}),
     "a word of the vocabulary": (_remove_a_word, {"sentences", "score sentences", *AFTER_SCORES}),
     "a rejected pair": (
-        _reject_first("pairs.csv", "trial_id", "pair"),
-        {"select natural", "select triplets", "design", "review pairs", *AFTER_TRIALS},
+        _reject_first(read_pairs, "pairs.csv"),
+        {"select natural", "select triplets", "review pairs", *AFTER_DESIGN},
     ),
     "a rejected triplet": (
         # With fewer triplets, none remains to select
-        _reject_first("selected.csv", "triplet_id", "triplet", ("per_pair = 4", "per_pair = 8")),
-        {
-            *("triplets", "select natural", "select triplets", "design", "review triplets"),
-            *AFTER_TRIALS,
-        },
+        _reject_first(read_triplets, "selected.csv", ("per_pair = 4", "per_pair = 8")),
+        {"select natural", *AFTER_TRIPLETS},
     ),
     "another model": (
         edit(("[vocabulary]", 'trigram = { train = "ngram", order = 3 }\n[vocabulary]')),
@@ -168,7 +140,6 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", EDITS)
 def test_edit_repeats_exactly_the_dependent_stages(study: Path, name: str) -> None:
     make_edit, expected = EDITS[name]
@@ -179,7 +150,6 @@ def test_edit_repeats_exactly_the_dependent_stages(study: Path, name: str) -> No
     assert second_run.done == ()
 
 
-@pytest.mark.slow
 def test_removed_model_leaves_other_results_unchanged(study: Path) -> None:
     """Results of the other two models equal those before the third model was added."""
     tables = [study / "results" / name for name in ("scores.csv", "pairs.csv", "triplets.csv")]
@@ -194,7 +164,7 @@ def test_removed_model_leaves_other_results_unchanged(study: Path) -> None:
     assert [path.read_bytes() for path in tables] == contents
 
 
-@pytest.mark.parametrize("last", ["sentences", pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("last", ["sentences", None])
 def test_file_edited_by_hand_is_not_overwritten(study: Path, last: str | None) -> None:
     _remove_a_word(study)
     assert run(study, last=last).edited == ("results/vocabulary.txt",)
@@ -250,11 +220,8 @@ def test_study_exports_to_jatos_and_imports_results(study: Path) -> None:
     assert page.count(">1 This one<") == page.count(">2 This one<") == 1
     assert "./results/export/jatos/page/consent.md" in page
     trials = read_trials(study / "results" / "trials.csv")
-    rows = [
-        {"participant": "ann", "trial_id": trial.trial_id, "left": 1, "rating": 2, "age": 30}
-        for trial in trials
-        if trial.group == 1
-    ]
+    answer = {"participant": "ann", "left": 1, "rating": 2, "age": 30}
+    rows = [answer | {"trial_id": trial.trial_id} for trial in trials if trial.group == 1]
     (study / "jatos.txt").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     toml = study / "study.toml"
     section = '\n[import.jatos]\nfiles = ["jatos.txt"]\nkeep = ["age"]\n'

@@ -9,11 +9,12 @@ import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
-from contextlib import chdir
+from collections.abc import Callable, Iterator
+from contextlib import chdir, contextmanager
 from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -25,6 +26,7 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.page import write_analysis
 from contstim.experiments.analysis.run import analyze
 from contstim.files.records import record_path
+from contstim.files.tables import write_table
 from contstim.items.stimuli import read_triplets
 from contstim.models.loading import Loading
 from contstim.reporter import Reporter
@@ -196,6 +198,10 @@ def _make_report(study: Study) -> Report:
         return study_page(study, states)
 
 
+def _make_page(study: Study) -> _Page:
+    return _Page(_make_report(study).html())
+
+
 def _read_page(study: Study) -> _Page:
     return _Page((study.folder / PAGE).read_text())
 
@@ -220,19 +226,10 @@ def test_page_follows_the_run(finished_run: FinishedRun) -> None:
         assert seen_headings <= headings
         seen_headings |= headings
     assert seen_headings == {
-        "Frequent <b>words</b>",
-        "What was done",
-        "Models",
-        "Texts, words and sentences",
-        "How often the models agree",
-        "Pairs and triplets",
-        "Some items",
-        "Reviews",
-        "The experiment",
-        "What a participant will see",
-        "What the experiment can show",
-        "What was left out",
-        "Files",
+        *("Frequent <b>words</b>", "What was done", "Models", "Texts, words and sentences"),
+        *("How often the models agree", "Pairs and triplets", "Some items", "Reviews"),
+        *("The experiment", "What a participant will see", "What the experiment can show"),
+        *("What was left out", "Files"),
     }
 
 
@@ -273,10 +270,8 @@ def test_page_names_the_next_step(
         new_step = step(trials=trials, out=out)  # type: ignore[call-arg]
         stages.append(StudyStage(f"export {export}", "", new_step, ("export", export)))
     if "-" in sections:
-        table = Path("table.csv")
-        analysis = AnalyzeResponses(
-            trials=table, responses=table, scores=table, out=Path("results/analysis")
-        )
+        table, out = Path("table.csv"), Path("results/analysis")
+        analysis = AnalyzeResponses(trials=table, responses=table, scores=table, out=out)
         stages.append(StudyStage("analyze", "", analysis, ("analyze",)))
     facts = StudyFacts(replace(study, stages=tuple(stages)))
     with chdir(study.folder):
@@ -336,17 +331,10 @@ def test_links_lead_to_existing_files(finished_run: FinishedRun) -> None:
         assert all(link.startswith("./") for link in page.links)
     links = {unquote(link) for link in pages[-1].links}
     assert all((study.folder / link).exists() for link in links)
-    assert {"./results/selected.csv", "./results/pairs.csv", "./results/trials.csv"} - links == {
-        "./results/selected.csv"  # this study has no selection
-    }
-    assert {
-        "./study.toml",
-        "./training.txt",
-        "./results/models/a-bigram.arpa",
-        "./results/review/triplets.html",
-        "./results/export/jspsych/index.html",
-        "./results/trials.csv.power.md",
-    } <= links
+    assert "./results/selected.csv" not in links  # this study has no selection
+    results = "models/a-bigram.arpa pairs.csv review/triplets.html export/jspsych/index.html "
+    results += "trials.csv trials.csv.power.md"
+    assert {"./study.toml", "./training.txt", *(f"./results/{n}" for n in results.split())} <= links
 
 
 def test_artificial_participants_cause_an_alert(finished_run: FinishedRun) -> None:
@@ -376,41 +364,40 @@ def test_page_of_unchanged_study_is_not_rewritten(study: Study) -> None:
     assert "Frequent <b>words</b>" in _read_page(study).headings
 
 
-def test_page_names_edited_and_damaged_files(study: Study) -> None:
-    vocabulary, natural = (study.folder / "results" / n for n in ("vocabulary.txt", "natural.txt"))
-    words, sentences = vocabulary.read_text(), natural.read_text()
-    record = record_path(natural)
-    text = record.read_text()
+@contextmanager
+def _restored(*paths: Path) -> Iterator[None]:
+    """Write the contents of files again at the end, for other tests of the same study."""
+    contents = {path: path.read_bytes() for path in paths}
     try:
-        vocabulary.write_text(words + "zymurgy\n")
-        page = _Page(_make_report(study).html())
-        assert "results/vocabulary.txt was changed by hand" in page.text
-        assert "Results of an earlier run: the next run repeats sentences." in page.text
-        record.write_text("{")
-        page = _Page(_make_report(study).html())
-        assert "This part cannot be shown: " in page.text
-        record.write_text('{"left_out": [1]}')
-        page = _Page(_make_report(study).html())
-        assert "This part cannot be shown: a file was changed or damaged" in page.text
+        yield
     finally:
-        vocabulary.write_text(words)
-        natural.write_text(sentences)
-        record.write_text(text)
+        for path, content in contents.items():
+            path.write_bytes(content)
+
+
+def test_page_names_edited_and_damaged_files(study: Study) -> None:
+    vocabulary = study.folder / "results" / "vocabulary.txt"
+    record = record_path(study.folder / "results" / "natural.txt")
+    with _restored(vocabulary, record):
+        vocabulary.write_text(vocabulary.read_text() + "zymurgy\n")
+        text = _make_page(study).text
+        assert "results/vocabulary.txt was changed by hand" in text
+        assert "Results of an earlier run: the next run repeats sentences." in text
+        record.write_text("{")
+        assert "This part cannot be shown: " in _make_page(study).text
+        record.write_text('{"left_out": [1]}')
+        text = _make_page(study).text
+        assert "This part cannot be shown: a file was changed or damaged" in text
 
 
 def test_page_shows_texts_for_participants(study: Study) -> None:
     """The page shows the exported texts after the user edited them."""
-    folder = study.folder / "results" / "export" / "jspsych"
-    labels = folder / "labels.csv"
-    content = labels.read_text()
-    try:
-        labels.write_text(content.replace("very confident", "absolutely sure"))
-        text = _Page(_make_report(study).html()).text
-    finally:
-        labels.write_text(content)
-    assert "1 absolutely sure" in text
-    assert "6 absolutely sure" in text
-    assert "instructions.md" in text
+    labels = study.folder / "results" / "export" / "jspsych" / "labels.csv"
+    with _restored(labels):
+        labels.write_text(labels.read_text().replace("very confident", "absolutely sure"))
+        text = _make_page(study).text
+    for part in ("1 absolutely sure", "6 absolutely sure", "instructions.md"):
+        assert part in text
 
 
 def test_other_pages_are_not_overwritten(tmp_path: Path) -> None:
@@ -427,9 +414,7 @@ def test_page_of_a_study_without_results(tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     text = STUDY.replace('"training.txt"', '"english:50"').replace('"more.txt"', '"english:90"')
     path.write_text(text)
-    page = _make_report(read_study(path))
-    assert isinstance(page, Report)
-    assert "0 of 17 stages done, 17 not done." in _Page(page.html()).text
+    assert "0 of 17 stages done, 17 not done." in _make_page(read_study(path)).text
     assert not (tmp_path / PAGE).exists()
 
 
@@ -481,10 +466,8 @@ def test_killed_run_is_reported_as_interrupted(tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     path.write_text('[texts]\ntraining = "english:20"\nnatural = "english:30"\n[sentences]\n')
     study = read_study(path)
-    run = subprocess.Popen(
-        [sys.executable, "-c", _WAITING, str(path)], stdout=subprocess.PIPE, text=True
-    )
-    with run:
+    command = [sys.executable, "-c", _WAITING, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
         try:
             assert run.stdout is not None
             assert run.stdout.readline() == "waits\n"
@@ -518,21 +501,16 @@ def test_unreadable_record_is_the_reason_for_a_stage(tmp_path: Path) -> None:
     run_study(study)
     (tmp_path / "results" / "training.txt.meta.json").write_text("{")
     (state,) = stage_states(study)
-    assert (state.state, state.because) == (
-        "not done",
-        "results/training.txt.meta.json cannot be read",
-    )
+    assert state.state == "not done"
+    assert state.because == "results/training.txt.meta.json cannot be read"
 
 
 def test_best_model_of_each_kind_of_trial_is_bold(tmp_path: Path) -> None:
-    lines = [
-        f'"{scope}","{measure}","model {number}",{0.5 + number / 100}'
-        for measure in ("accuracy", "signed-rank-cosine")
-        for scope in ("catch", "overall")
-        for number in range(9)
-    ]
+    rows = [*product(("accuracy", "signed-rank-cosine"), ("catch", "overall"), range(9))]
+    measures, scopes, numbers = zip(*rows, strict=True)
+    columns = {"scope": scopes, "measure": measures, "model": [f"model {n}" for n in numbers]}
     path = tmp_path / "models.csv"
-    path.write_text("\n".join(['"scope","measure","model","value"', *lines]) + "\n")
+    write_table(path, columns | {"value": [0.5 + n / 100 for n in numbers]})
     html = Report("t", [accuracies(path)]).html()
     assert "".join(re.findall("<th.*?>(.*?)</th>", html)) == "modelcatchoverall"
     assert html.count("<strong>") == html.count("<strong>0.58</strong>") == 2
@@ -541,18 +519,13 @@ def test_best_model_of_each_kind_of_trial_is_bold(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_page_does_not_import_torch(study: Study) -> None:
     program = (
-        "import os, sys; from contstim.study.study_file import read_study; "
+        "import sys; from contstim.study.study_file import read_study; "
         "from contstim.study.page import study_page; "
         "from contstim.study.states import stage_states; "
-        "from contstim.study.verification import verify_folder; "
-        "os.chdir(sys.argv[1]); study = read_study(sys.argv[1]); "
-        "study_page(study, stage_states(study)).html(); "
+        "import contstim.study.verification; "
+        "study = read_study('.'); study_page(study, stage_states(study)).html(); "
         "print({'torch', 'transformers', 'ortools'} & sys.modules.keys())"
     )
-    process = subprocess.run(
-        [sys.executable, "-c", program, str(study.folder)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = [sys.executable, "-c", program]
+    process = subprocess.run(command, cwd=study.folder, capture_output=True, text=True, check=True)
     assert process.stdout == "set()\n"

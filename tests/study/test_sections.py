@@ -169,9 +169,8 @@ def test_declared_step_is_a_section(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     text = small.STUDY + "[show.numbers]\n[count.trials]\n"
     stages = read_study(_write(tmp_path, text)).stages
     steps = {stage.name: stage.step for stage in stages}
-    assert [name for name in steps if name in ("design", "count trials", "show numbers")] == [
-        *("design", "count trials", "show numbers")
-    ]
+    names = ["design", "count trials", "show numbers"]
+    assert [name for name in steps if name in names] == names
     trials, numbers = Path("results/trials.csv"), Path("results/count-trials.csv")
     assert vars(steps["count trials"]) == {"trials": trials, "out": numbers}
     shown = {"numbers": numbers, "out": Path("results/shown/numbers.csv"), "seed": 3}
