@@ -35,7 +35,7 @@ def simulated(n: int, models: int, seed: int = 0) -> tuple[Judgements, JudgedSco
     judgements = rng.normal(size=2 * n)
     sentences = {f"s{i}": Sentence((f"w{i}", "is")) for i in range(2 * n)}
     names = zip(*[iter(sentences)] * 2, strict=True)
-    pairs = tuple(JudgedPair(*pair, phenomenon=f"p{i % 3}") for i, pair in enumerate(names))
+    pairs = tuple(JudgedPair(a, b, phenomenon=f"p{i % 3}") for i, (a, b) in enumerate(names))
     values = 7 * judgements[:, None] - 30 + 9 * rng.normal(size=(2 * n, models))
     scores = JudgedScores(tuple(f"m{i}" for i in range(models)), values)
     return Judgements(sentences, judgements, pairs), scores

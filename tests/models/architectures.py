@@ -80,6 +80,7 @@ _READS_PADDING = "reads the padding tokens of a batch"
 _NEITHER_KIND = "neither a causal nor a masked language model"
 _HALF_PRECISIONS: tuple[Precision, ...] = ("bfloat16", "float16")
 _SLIDING = f"sliding_window={WINDOW}"
+_LOCAL_EXPERTS = f"num_local_experts=4 num_experts_per_tok=2 {_SLIDING}"
 _ALTERNATING_LAYERS = {"layer_types": ["sliding_attention", "full_attention"]}
 _RELATIVE = {**_SIZES, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]}
 
@@ -110,16 +111,10 @@ ARCHITECTURES: dict[str, Architecture] = {
     "StableLM": _causal("StableLm", _GROUPED),
     "Granite": _causal("Granite", _GROUPED),
     "SmolLM 3": _causal("SmolLM3", _GROUPED),
-    "Mixtral (experts)": _causal(
-        "Mixtral", _GROUPED, f"num_local_experts=4 num_experts_per_tok=2 {_SLIDING}"
-    ),
+    "Mixtral (experts)": _causal("Mixtral", _GROUPED, _LOCAL_EXPERTS),
     "Qwen 3 (experts)": _causal("Qwen3Moe", _HEADS | _EXPERTS),
     "OLMoE (experts)": _causal("Olmoe", _GROUPED | _EXPERTS),
-    "GPT-OSS (experts)": _causal(
-        "GptOss",
-        _HEADS | _ALTERNATING_LAYERS,
-        f"num_local_experts=4 num_experts_per_tok=2 {_SLIDING}",
-    ),
+    "GPT-OSS (experts)": _causal("GptOss", _HEADS | _ALTERNATING_LAYERS, _LOCAL_EXPERTS),
     "Moshi": _causal("Moshi", _GROUPED, f"num_key_value_heads=4 ffn_dim=48 {_SLIDING}"),
     "DeepSeek 3 (experts)": _causal(
         "DeepseekV3",
@@ -238,9 +233,8 @@ def save(name: str, folder: Path, *, sharpen: bool = True) -> Path:
     architecture = ARCHITECTURES[name]
     tokenizer = save_tokenizer(folder)
     ids = {f"{role}_token_id": getattr(tokenizer, f"{role}_token_id") for role in _ROLES}
-    config = getattr(hf, architecture.config)(
-        **{"vocab_size": len(tokenizer), **ids, **architecture.settings}
-    )
+    settings = {"vocab_size": len(tokenizer), **ids, **architecture.settings}
+    config = getattr(hf, architecture.config)(**settings)
     torch.manual_seed(0)
     model = getattr(hf, architecture.head)(config)
     if sharpen:
@@ -259,10 +253,8 @@ def _sharpen(model: torch.nn.Module) -> None:
     Other weights, such as the decay rates of recurrent networks, keep their initial values.
     """
     for name, weight in model.named_parameters():
-        belongs_to_states = any(
-            part in name for part in ("A_log", "conv", "time_", "lru", "rg_lru")
-        )
-        if weight.ndim >= 2 and not belongs_to_states:
+        is_state = any(part in name for part in ("A_log", "conv", "time_", "lru", "rg_lru"))
+        if weight.ndim >= 2 and not is_state:
             weight.normal_(std=0.5 if "emb" in name or "wte" in name else 1.5 * WIDTH**-0.5)
 
 
@@ -310,12 +302,8 @@ class Witness:
 
     def continuations(self, items: Sequence[Continuation]) -> FloatArray:
         """Return log-probabilities of the words from a position on, nats."""
-        return np.array(
-            [
-                self._log_likelihood(" ".join(sentence.words), " ".join(sentence.words[:start]))
-                for sentence, start in items
-            ]
-        )
+        parts = ((" ".join(s.words), " ".join(s.words[:start])) for s, start in items)
+        return np.array([self._log_likelihood(text, context) for text, context in parts])
 
     def mean_over_orders(self, sentence: Sentence) -> float:
         """Return the mean over all orders of the words and of the tokens within each word, nats.
@@ -329,9 +317,7 @@ class Witness:
         for order in permutations(words):
             total, hidden = 0.0, {position for word in words for position in word}
             for word in order:
-                scores = [
-                    self._uncover(ids, hidden, token_order) for token_order in permutations(word)
-                ]
+                scores = [self._uncover(ids, hidden, row) for row in permutations(word)]
                 total += float(np.mean(scores))
                 hidden = hidden - set(word)
             totals.append(total)
@@ -403,14 +389,12 @@ def compare(folder: Path, dtype: Precision, device: Device = "cpu") -> Errors:
     replacement_errors, shortfalls, largest_scores = [], [0.0], [float(np.abs(true_scores).max())]
     sentence = SENTENCES[1]
     for position in POSITIONS if witness.is_causal else POSITIONS[1:2]:
-        true_replacements = witness.scores(
-            [sentence.replace(position, word) for word in CANDIDATES]
-        )
+        expected = witness.scores([sentence.replace(position, word) for word in CANDIDATES])
         scores = model.replacement_log_probs(sentence, position, CANDIDATES)
         bounds = model.replacements(sentence, position, CANDIDATES).upper_bound
-        replacement_errors.append(_largest_difference(scores - true_replacements))
-        shortfalls.append(float((true_replacements - bounds).max()))
-        largest_scores.append(float(np.abs(true_replacements).max()))
+        replacement_errors.append(_largest_difference(scores - expected))
+        shortfalls.append(float((expected - bounds).max()))
+        largest_scores.append(float(np.abs(expected).max()))
     return Errors(
         _largest_difference(model.log_probs(SENTENCES) - true_scores),
         max(replacement_errors),
@@ -424,9 +408,7 @@ def compare(folder: Path, dtype: Precision, device: Device = "cpu") -> Errors:
 
 
 def _continuation_error(model: LanguageModel, witness: Witness) -> float:
-    items = [
-        Continuation(sentence, start) for sentence in SENTENCES for start in range(len(sentence))
-    ]
+    items = [Continuation(s, start) for s in SENTENCES for start in range(len(s))]
     return _largest_difference(model.continuation_log_probs(items) - witness.continuations(items))
 
 

@@ -76,9 +76,7 @@ def test_probabilities_are_normalized_within_classes() -> None:
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "albert", "xlm"])
 @pytest.mark.parametrize("words", [(0, 1), (0, 0)], ids=["two words", "a word of two tokens"])
-def test_probabilities_of_one_pattern_sum_to_one(
-    load: Load, kind: str, words: tuple[int, int]
-) -> None:
+def test_probabilities_of_a_pattern_sum_to_1(load: Load, kind: str, words: tuple[int, int]) -> None:
     """One order of uncovering is a distribution over sentences with equal tokens per word."""
     checkpoint = load(kind)
     network = MaskedNetwork(checkpoint, by_words=True)

@@ -34,9 +34,7 @@ N_SHORT = 12
 
 
 @given(st.lists(st.integers(0, 30), max_size=60), st.integers(1, 200))
-def test_cache_returns_the_function_values_within_its_size(
-    calls: list[int], max_weight: int
-) -> None:
+def test_cache_returns_function_values(calls: list[int], max_weight: int) -> None:
     """Witness: the function, and a plain list that drops its oldest entry while it is too heavy."""
     calls_made: list[int] = []
 
@@ -145,19 +143,17 @@ def test_waits_do_not_grow_with_the_batches(tiny_checkpoint: Folder, name: str) 
         equally_long = max(by_length.values(), key=len)[:2]
         assert len(equally_long) > 1
         model.scores(equally_long)  # fills the caches
-        waits_by_budget, batches_by_budget = {}, {}
+        waits_of, n_of = {}, {}
         for tokens in (10**6, 16):
             for budget in _find_budgets(model):
                 budget.tokens = tokens
             gpu.at_copies.clear()
-            waits_by_budget[tokens], batches_by_budget[tokens] = count_waits(
-                gpu, model, equally_long
-            )
+            waits_of[tokens], n_of[tokens] = count_waits(gpu, model, equally_long)
     # One copy for each batch of the last call; computation happens only between groups of 32 copies
-    assert len(gpu.at_copies) == batches_by_budget[16]
-    assert np.count_nonzero(np.diff(gpu.at_copies) > 1) == (batches_by_budget[16] - 1) // 32
-    assert batches_by_budget[16] > batches_by_budget[10**6]
-    assert waits_by_budget[16] == waits_by_budget[10**6] == []
+    assert len(gpu.at_copies) == n_of[16]
+    assert np.count_nonzero(np.diff(gpu.at_copies) > 1) == (n_of[16] - 1) // 32
+    assert n_of[16] > n_of[10**6]
+    assert waits_of[16] == waits_of[10**6] == []
 
 
 def test_words_before_a_position_are_read_with_one_wait(tiny_checkpoint: Folder) -> None:

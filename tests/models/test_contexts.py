@@ -59,9 +59,8 @@ def _make_tokenizer(
     backend.add_special_tokens(special)
     if adds:
         ids = [(token, vocabulary[token]) for token in adds]
-        backend.post_processor = processors.TemplateProcessing(
-            single=[*adds, "$A"], special_tokens=ids
-        )
+        frame = processors.TemplateProcessing(single=[*adds, "$A"], special_tokens=ids)
+        backend.post_processor = frame
     ends = {f"{end}_token": t for end, t in (("bos", bos), ("eos", eos)) if t is not None}
     tokenizer = hf.PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>", **ends)
     tokenizer.chat_template = template
@@ -73,18 +72,13 @@ def _config(bos: int | None = None, eos: int | list[int] | None = None) -> Any:
     return SimpleNamespace(bos_token_id=bos, eos_token_id=eos, vocab_size=1000)
 
 
-_CHAT = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-
+_END, _STOP = "<|endoftext|>", "<｜end▁of▁sentence｜>"
+_CHAT = [_END, "<|im_start|>", "<|im_end|>"]
 
 # Special tokens of a tokenizer, its options, its template, and the default context
 DEFAULTS: dict[str, tuple[str, dict[str, Any], str | None, str]] = {
     "qwen": (" ".join(_CHAT), {"eos": "<|im_end|>"}, _CHATML, "<|endoftext|>"),
-    "gpt2": (
-        "<|endoftext|>",
-        dict.fromkeys(("bos", "eos"), "<|endoftext|>"),
-        None,
-        "<|endoftext|>",
-    ),
+    "gpt2": (_END, {"bos": _END, "eos": _END}, None, _END),
     "llama-2": ("<s> </s>", {"bos": "<s>", "eos": "</s>", "adds": ["<s>"]}, _LLAMA_2, "<s>"),
     "llama-3": (
         "<|begin_of_text|> <|end_of_text|> <|start_header_id|> <|end_header_id|> <|eot_id|>",
@@ -110,18 +104,8 @@ DEFAULTS: dict[str, tuple[str, dict[str, Any], str | None, str]] = {
         _GLM,
         "[gMASK] <sop>",
     ),
-    "deepseek without bos": (
-        "<｜end▁of▁sentence｜> <｜User｜>",
-        {"bos": "<｜User｜>"},
-        None,
-        "<｜end▁of▁sentence｜>",
-    ),
-    "adds a chat mark": (
-        "<|im_start|> <|endoftext|>",
-        {"adds": ["<|im_start|>"]},
-        None,
-        "<|endoftext|>",
-    ),
+    "deepseek without bos": (f"{_STOP} <｜User｜>", {"bos": "<｜User｜>"}, None, _STOP),
+    "adds a chat mark": (f"<|im_start|> {_END}", {"adds": ["<|im_start|>"]}, None, _END),
     "template begins with bos": ("<X> <Q> <A>", {"bos": "<X>"}, _UNKNOWN_MARKS, "<X>"),
     "marks of the template alone": (
         "<Q> <A> <eos>",

@@ -103,25 +103,21 @@ def test_networks_compute_products_as_float32(setting: str, tiny_checkpoint: Fol
     del setting
     previous = read_settings()
     model: Any = load_model(f"hf:{tiny_checkpoint('gpt2')}", device="cpu")
-    settings_by_call: list[list[str]] = []
-    handle = model.checkpoint.model.register_forward_hook(
-        lambda *_: settings_by_call.append(read_settings())
-    )
+    calls: list[list[str]] = []
+    handle = model.checkpoint.model.register_forward_hook(lambda *_: calls.append(read_settings()))
     sentence = Sentence.parse("She sleeps in the small house.")
     model.log_probs([sentence])
-    n_scored = len(settings_by_call)
+    n_scored = len(calls)
     model.replacements(sentence, 3, ("dog", "house"))
     handle.remove()
-    assert len(settings_by_call) > n_scored > 0
-    for settings in settings_by_call:
+    assert len(calls) > n_scored > 0
+    for settings in calls:
         assert set(settings[:6]) <= FLOAT32
         assert "True" not in settings  # the older setting `allow_tf32`
     assert read_settings() == previous
 
 
-def test_older_settings_before_pytorch_2_9(
-    restored_settings: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_of_old_pytorch(restored_settings: None, monkeypatch: pytest.MonkeyPatch) -> None:
     del restored_settings
     monkeypatch.setattr("contstim.models.batching._kinds_of_operations", list)
     previous = read_settings()

@@ -86,9 +86,8 @@ def test_batches_stay_halved_after_memory_runs_out() -> None:
     assert [error for _, error, _ in results] == [None] * 4
     assert (sizes, budget.tokens) == ([4, 4], 4)
     # A call that does not fit alone makes its own batches smaller; see `forward_in_batches`
-    ((_, too_large, _),) = merging.compute_all(
-        [make_call(torch.ones(3, 2), module, budget, sizes, max_size=4)]
-    )
+    call = make_call(torch.ones(3, 2), module, budget, sizes, max_size=4)
+    ((_, too_large, _),) = merging.compute_all([call])
     assert isinstance(too_large, torch.OutOfMemoryError)
 
 
@@ -142,10 +141,8 @@ def test_masked_networks_give_the_same_in_shared_batches(load: Load, kind: str) 
         positions = torch.randperm(n_rows * length - padded, generator=generator)[:5]
         mask = attention if padded else None
         compute = partial(network.logits, ids, mask, positions)
-        model_and_budget, together = (checkpoint.model, network.budget), network._together
-        calls.append(
-            merging.NetworkCall(*model_and_budget, ids, mask, compute, together, positions)
-        )
+        arguments = (network.budget, ids, mask, compute, network._together, positions)
+        calls.append(merging.NetworkCall(checkpoint.model, *arguments))
     for call, (logits, _, _) in zip(calls, merging.compute_all(calls), strict=True):
         with torch.inference_mode():
             all_logits = checkpoint.model(input_ids=call.ids, attention_mask=call.attention).logits
@@ -161,13 +158,8 @@ def test_causal_networks_give_the_same_in_shared_batches(load: Load, kind: str) 
     assert network.merges_prefixes
     context = network.begin((5,))
     generator = torch.Generator().manual_seed(1)
-    calls = []
-    for n_before, n_rows, length, padded in (
-        (0, 1, 4, 0),
-        (3, 2, 3, 1),
-        (0, 1, 2, 0),
-        (6, 4, 1, 0),
-    ):
+    calls, shapes = [], ((0, 1, 4, 0), (3, 2, 3, 1), (0, 1, 2, 0), (6, 4, 1, 0))
+    for n_before, n_rows, length, padded in shapes:
         ids = torch.randint(10, 40, (n_rows, length), generator=generator)
         prefix_ids = tuple(torch.randint(10, 40, (n_before,), generator=generator).tolist())
         prefix = network.extend(context, prefix_ids) if prefix_ids else context

@@ -115,9 +115,7 @@ def test_bfloat16_is_rounded_as_on_the_cpu(tiny_checkpoint: Folder) -> None:
         pytest.param(("bert@pll-original", "gpt2"), True, id="in shared batches"),
     ],
 )
-def test_searches_equal_the_cpu(
-    tiny_checkpoint: Folder, names: tuple[str, str], shared: bool
-) -> None:
+def test_searches_equal_cpu(tiny_checkpoint: Folder, names: tuple[str, str], shared: bool) -> None:
     specifications = [tiny.specification(tiny_checkpoint, name) for name in names]
     natural = Sentence.parse("She sleeps there.")
     words = Vocabulary.from_sentences([natural, *TEXTS[:4]])

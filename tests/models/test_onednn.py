@@ -81,9 +81,7 @@ def test_other_precisions_are_unchanged() -> None:
 
 
 @pytest.mark.parametrize("name", ["gpt2", "bert"])
-def test_loaded_networks_use_onednn_and_keep_their_weights(
-    tiny_checkpoint: Folder, name: str
-) -> None:
+def test_networks_use_onednn_and_keep_weights(tiny_checkpoint: Folder, name: str) -> None:
     """Witness: the same folder loaded with transformers only."""
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 

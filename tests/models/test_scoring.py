@@ -2,6 +2,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from contstim.english.words import english_tags
@@ -71,9 +72,7 @@ def test_interrupted_runs_score_no_sentence_twice(model: RecordingModel, tmp_pat
     np.testing.assert_array_equal(table.log_probs, uninterrupted.log_probs)
 
 
-def test_models_have_separate_stored_scores(
-    bigram: NgramModel, trigram: NgramModel, tmp_path: Path
-) -> None:
+def test_models_share_no_scores(bigram: NgramModel, trigram: NgramModel, tmp_path: Path) -> None:
     with Store(tmp_path / "s.sqlite") as store:
         first = scoring.score_sentences([bigram], make_sentences(3), store=store).log_probs
         second = scoring.score_sentences([trigram], make_sentences(3), store=store).log_probs
@@ -95,24 +94,16 @@ def test_continuations_are_scored_from_their_starts(
     bigram: NgramModel, trigram: NgramModel, tmp_path: Path
 ) -> None:
     """Witness: each model and continuation separately, without a store."""
-    continuations = [
-        Continuation(sentence, start) for sentence in make_sentences(3) for start in (2, 3, 2)
-    ]
+    items = [Continuation(sentence, start) for sentence in make_sentences(3) for start in (2, 3, 2)]
     models = [bigram, trigram]
-    expected = [
-        [model.continuation_log_probs([continuation])[0] for model in models]
-        for continuation in continuations
-    ]
+    expected = [[model.continuation_log_probs([i])[0] for model in models] for i in items]
     with Store(tmp_path / "s.sqlite") as store:
         for _ in range(2):
-            assert (
-                scoring.score_continuations(models, continuations, store=store).tolist() == expected
-            )
-        full_scores = scoring.score_sentences(
-            models, [continuation.sentence for continuation in continuations], store=store
-        )
+            assert scoring.score_continuations(models, items, store=store).tolist() == expected
+        sentences = [continuation.sentence for continuation in items]
+        full_scores = scoring.score_sentences(models, sentences, store=store)
     assert (full_scores.log_probs < np.array(expected)).all()
-    assert scoring.score_continuations([], continuations).shape == (9, 0)
+    assert scoring.score_continuations([], items).shape == (9, 0)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -149,19 +140,12 @@ def test_sums_terms_and_errors_equal_those_of_the_models(
     contamination = sums[0].contamination
     assert contamination is not None
     assert len(contamination.hashes) == 1  # the last sentence is from the training text
-    term_scores = [
-        scoring.ModelScores.of(model, None, scored_sentences, terms=True) for model in models
-    ]
-    terms = scoring.term_table(
-        {model.name: model.terms or {} for model in term_scores}, scored_sentences
-    )
+    term_scores = [scoring.ModelScores.of(m, None, scored_sentences, terms=True) for m in models]
+    terms_by_model = {model.name: model.terms or {} for model in term_scores}
+    terms = pd.DataFrame(scoring.term_table(terms_by_model, scored_sentences))
     for name, scores in zip(("two", "three"), expected, strict=True):
-        rows = [i for i, model in enumerate(terms["model"]) if model == name]
-        by_sentence: dict[str, float] = {}
-        for i in rows:
-            text = terms["sentence"][i]
-            by_sentence[text] = by_sentence.get(text, 0.0) + terms["log_prob"][i]
-        assert list(by_sentence.values()) == pytest.approx(scores)
+        by_sentence = terms[terms["model"] == name].groupby("sentence", sort=False)
+        assert by_sentence["log_prob"].sum().tolist() == pytest.approx(scores)
 
 
 def test_frequencies_ignore_punctuation_and_other_languages() -> None:

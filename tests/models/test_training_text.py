@@ -32,9 +32,7 @@ def split_natural(english: list[Sentence]) -> tuple[list[Sentence], list[Sentenc
     return rewritten, new[:163]
 
 
-def test_ngram_models_recognize_training_sentences(
-    trigram: NgramModel, english: list[Sentence]
-) -> None:
+def test_models_recognize_training_sentences(trigram: NgramModel, english: list[Sentence]) -> None:
     """Witness: the training text itself."""
     seen, new = split_natural(english)
     assert trigram.training_text is not None

@@ -32,6 +32,10 @@ def encode(tokenizer: Any, sentence: Sentence, **options: Any) -> Encoding:
     return encode_batch(tokenizer, [sentence], **options)[0]
 
 
+def token_ids(encoding: Encoding, word: int) -> list[int]:
+    return [i for i, w in zip(encoding.ids, encoding.word_of, strict=True) if w == word]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", TEXTS)
 def test_words_have_the_right_tokens(tokenizer_of: Tokenizers, kind: str, text: str) -> None:
@@ -44,7 +48,7 @@ def test_words_have_the_right_tokens(tokenizer_of: Tokenizers, kind: str, text: 
     assert inner[:-1] == sorted(inner[:-1])
     assert set(inner[:-1]) == set(range(len(sentence)))
     for position in range(len(sentence)):
-        ids = [i for i, w in zip(encoding.ids, encoding.word_of, strict=True) if w == position]
+        ids = token_ids(encoding, position)
         if tokenizer.unk_token_id is None or tokenizer.unk_token_id not in ids:
             spelled = tokenizer.decode(ids).replace(" ", "").lower()
             word = sentence.words[position].lower()
@@ -54,11 +58,7 @@ def test_words_have_the_right_tokens(tokenizer_of: Tokenizers, kind: str, text: 
 def test_leading_space_makes_first_word_like_other_words(tokenizer_of: Tokenizers) -> None:
     tokenizer = tokenizer_of("gpt2")
     with_space = encode(tokenizer, Sentence.parse("the the"), leading_space=True)
-    ids_by_word = [
-        tuple(i for i, w in zip(with_space.ids, with_space.word_of, strict=True) if w == n)
-        for n in (0, 1)
-    ]
-    assert ids_by_word[0] == ids_by_word[1]
+    assert token_ids(with_space, 0) == token_ids(with_space, 1)
     plain = encode(tokenizer, Sentence.parse("the the"))
     assert plain.ids[0] != with_space.ids[0]
 
@@ -129,28 +129,23 @@ def test_tokenizers_without_offsets_are_matched_by_characters(slow_xlm: Any, tex
     sentence = Sentence.parse(text)
     encoding = encode(slow_xlm, sentence)
     for position, word in enumerate(sentence.words):
-        word_ids = [i for i, w in zip(encoding.ids, encoding.word_of, strict=True) if w == position]
-        tokens = slow_xlm.convert_ids_to_tokens(word_ids)
+        tokens = slow_xlm.convert_ids_to_tokens(token_ids(encoding, position))
         if "<unk>" not in tokens:
             spelled = "".join(tokens).replace("</w>", "")
             assert spelled == word.lower().replace("ï", "i").replace("ü", "u")
-    ends = [i for i, w in zip(encoding.ids, encoding.word_of, strict=True) if w == END_MARK]
-    assert slow_xlm.convert_ids_to_tokens(ends) == [sentence.end + "</w>"]
+    ends = slow_xlm.convert_ids_to_tokens(token_ids(encoding, END_MARK))
+    assert ends == [sentence.end + "</w>"]
 
 
 @pytest.mark.parametrize(("kind", "word"), [("bert", "[MASK]"), ("gpt2", "<|endoftext|>")])
-def test_special_tokens_are_refused_as_words(
-    tokenizer_of: Tokenizers, kind: str, word: str
-) -> None:
+def test_special_tokens_are_not_words(tokenizer_of: Tokenizers, kind: str, word: str) -> None:
     with pytest.raises(ModelError, match="reads as a special token"):
         encode(tokenizer_of(kind), Sentence(("The", word, "ran")))
 
 
 def word_tokens(tokenizer: Any, words: tuple[str, ...], position: int, space: bool) -> list[int]:
-    encoding = encode(
-        tokenizer, Sentence(words), leading_space=space, special_tokens=False, end_apart=True
-    )
-    return [i for i, w in zip(encoding.ids, encoding.word_of, strict=True) if w == position]
+    options = {"leading_space": space, "special_tokens": False, "end_apart": True}
+    return token_ids(encode(tokenizer, Sentence(words), **options), position)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -184,13 +179,8 @@ def test_independent_words_have_the_same_tokens_in_all_contexts(
 @pytest.mark.parametrize(
     ("token", "joins"),
     [
-        ("of the", True),
-        ("of ", True),
-        ("  ", False),
-        (" of", False),
-        ("\u00a0 \u00a0", False),
-        ("x\u3000 y", False),
-        ("x\n y", False),
+        *((token, True) for token in ("of the", "of ")),
+        *((token, False) for token in ("  ", " of", "\u00a0 \u00a0", "x\u3000 y", "x\n y")),
     ],
 )
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "llama"])
@@ -239,11 +229,9 @@ def test_added_control_tokens_are_refused_in_every_letter_case(
     control_ids = {
         id_ for id_, token in tokenizer.added_tokens_decoder.items() if token.content != "covid"
     } - {tokenizer.unk_token_id}
-    control_ids_read = control_ids & set(
-        tokenizer(sentence.text, add_special_tokens=False)["input_ids"]
-    )
-    assert control_ids_read or word not in ("<tool_call>",)
-    if control_ids_read or word.strip("ab") in map(str.strip, ADDED):
+    read_ids = control_ids & set(tokenizer(sentence.text, add_special_tokens=False)["input_ids"])
+    assert read_ids or word not in ("<tool_call>",)
+    if read_ids or word.strip("ab") in map(str.strip, ADDED):
         with pytest.raises(ModelError, match="reads as a special token"):
             encode(tokenizer, sentence, special_tokens=False)
     else:

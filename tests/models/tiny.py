@@ -115,11 +115,8 @@ def _bert() -> tuple[Any, Any]:
 
 def _roberta() -> tuple[Any, Any]:
     tokenizer = hf.RobertaTokenizer().train_new_from_iterator(_TRAINING, 400)
-    # RoBERTa numbers positions from the padding index
-    sizes = {
-        **_encoder_settings(tokenizer),
-        "max_position_embeddings": CONTEXT + tokenizer.pad_token_id + 1,
-    }
+    sizes = _encoder_settings(tokenizer)
+    sizes["max_position_embeddings"] += tokenizer.pad_token_id + 1  # numbers begin after padding
     return hf.RobertaForMaskedLM(hf.RobertaConfig(**sizes, type_vocab_size=1)), tokenizer
 
 
@@ -161,12 +158,10 @@ def _xlm() -> tuple[Any, Any]:
     backend.decoder = decoders.BPEDecoder(suffix="</w>")
     # The trainer numbers word-final characters in the order of a hash table and breaks ties by
     # number. As sorted special tokens, they have the same numbers in every process.
-    final_characters = [
-        f"{word[-1]}</w>" for text in _TRAINING for word in _split_words(backend, text)
-    ]
+    finals = [f"{word[-1]}</w>" for text in _TRAINING for word in _split_words(backend, text)]
     trainer = trainers.BpeTrainer(
         vocab_size=220,
-        special_tokens=[*dict.fromkeys(special.values()), *sorted(set(final_characters))],
+        special_tokens=[*dict.fromkeys(special.values()), *sorted(set(finals))],
         end_of_word_suffix="</w>",
         show_progress=False,
     )

@@ -154,9 +154,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("kind", PUBLISHED)
-def test_extra_heads_and_buffers_are_ignored(
-    copy: Copy, undamaged_scores: Scores, kind: str
-) -> None:
+def test_extra_weights_are_ignored(copy: Copy, undamaged_scores: Scores, kind: str) -> None:
     folder = copy(kind)
     names = PUBLISHED[kind]
     edit_weights(folder, lambda weights: weights.update({name: torch.ones(2) for name in names}))
@@ -226,9 +224,8 @@ def test_tokenizer_that_reads_words_as_unknown_is_refused(copy: Copy) -> None:
     folder = copy("bert")
     tokenizer = hf.AutoTokenizer.from_pretrained(folder)
     special = list(tokenizer.all_special_tokens)
-    (folder / "vocab.txt").write_text(
-        "\n".join([*special, *(f"词{i}" for i in range(len(tokenizer) - len(special)))]) + "\n"
-    )
+    words = [*special, *(f"词{i}" for i in range(len(tokenizer) - len(special)))]
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n")
     (folder / "tokenizer.json").unlink()
     with pytest.raises(ModelError, match=r"cannot read ordinary English words, such as the, of"):
         score(folder)
@@ -244,9 +241,8 @@ def test_two_words_with_the_same_id_are_refused(copy: Copy, kind: str) -> None:
     first, second = [token for token in vocabulary if token.strip("Ġ#").isalpha()][-2:]
     vocabulary[second] = vocabulary[first]
     path.write_text(json.dumps(settings), encoding="utf-8")
-    with pytest.raises(
-        ModelError, match=f"{vocabulary[first]} for both .*Put the tokenizer"
-    ) as error:
+    message = f"{vocabulary[first]} for both .*Put the tokenizer"
+    with pytest.raises(ModelError, match=message) as error:
         score(folder)
     assert repr(first) in str(error.value)
     assert repr(second) in str(error.value)

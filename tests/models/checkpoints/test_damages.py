@@ -113,9 +113,7 @@ ENTRIES: list[tuple[str, str, object]] = [
 
 
 @pytest.mark.parametrize(("kind", "entry", "value"), ENTRIES)
-def test_impossible_configuration_is_refused(
-    copy: Copy, kind: str, entry: str, value: object
-) -> None:
+def test_bad_configuration_is_refused(copy: Copy, kind: str, entry: str, value: object) -> None:
     folder = copy(kind)
     edit(folder / "config.json", **{entry: value})
     with pytest.raises(ModelError, match=rf"{folder}|{entry} in config\.json"):
@@ -132,9 +130,7 @@ def test_invalid_unknown_token_is_refused_or_harmless(
 
 
 @pytest.mark.parametrize("damage", ["whole", "empty", "cut in the middle", "random bytes"])
-def test_pickled_weights_are_read_or_refused(
-    copy: Copy, undamaged_scores: Scores, damage: str
-) -> None:
+def test_pickles_are_read_or_refused(copy: Copy, undamaged_scores: Scores, damage: str) -> None:
     folder = copy("gpt2")
     pickled = folder / "pytorch_model.bin"
     torch.save(load_file(folder / "model.safetensors"), pickled)

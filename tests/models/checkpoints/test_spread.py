@@ -55,9 +55,7 @@ QUICK = {("gpt2@chain", "two devices"), ("roberta@pll-original", "all on disk")}
         for case in product(NAMES, KINDS)
     ],
 )
-def test_spread_networks_have_the_same_scores(
-    tiny_checkpoint: Folder, name: str, kind: str
-) -> None:
+def test_spread_networks_have_equal_scores(tiny_checkpoint: Folder, name: str, kind: str) -> None:
     specification = tiny.specification(tiny_checkpoint, name)
     folder = str(tiny_checkpoint(name.partition("@")[0]))
     parts = {"": "cpu"} if kind == "whole" else map_to_two_devices(folder)

@@ -97,10 +97,8 @@ def test_other_labels_are_refused(names: tuple[str, ...]) -> None:
 def test_sign_depends_on_the_name_of_the_label(tiny_checkpoint: Folder, tmp_path: Path) -> None:
     base = tiny_checkpoint("bert")
     plain = build(base, tmp_path / "plain", id2label={0: "LABEL_0", 1: "LABEL_1"})
-    reversed_labels = build(
-        base, tmp_path / "turned", id2label={0: "acceptable", 1: "unacceptable"}
-    )
-    first, second = (load_scorer(f"classifier:{f}", device="cpu") for f in (plain, reversed_labels))
+    swapped = build(base, tmp_path / "turned", id2label={0: "acceptable", 1: "unacceptable"})
+    first, second = (load_scorer(f"classifier:{f}", device="cpu") for f in (plain, swapped))
     np.testing.assert_allclose(first.scores(SENTENCES), -second.scores(SENTENCES))
     assert first.convention.fingerprint != second.convention.fingerprint
 

@@ -79,9 +79,7 @@ texts = st.lists(
 
 @settings(max_examples=examples(40))
 @given(sentences=texts, order=st.integers(1, 4))
-def test_estimates_equal_the_definition_of_kneser_ney(
-    sentences: list[Sentence], order: int
-) -> None:
+def test_estimates_equal_the_definition(sentences: list[Sentence], order: int) -> None:
     """Witness: the definition, one n-gram at a time in plain Python."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscountWarning)
@@ -100,11 +98,8 @@ def test_discounts_follow_the_closed_form() -> None:
     counts = {1: 40, 2: 20, 3: 12, 4: 8}  # number of words by their count
     words = [f"w{k}_{i}" for k, n in counts.items() for i in range(n) for _ in range(k)]
     # </s> occurs once per sentence: fifty sentences keep it out of the counts of one to four.
-    sentence_length = -(-len(words) // 50)
-    sentences = [
-        Sentence(tuple(words[i : i + sentence_length]))
-        for i in range(0, len(words), sentence_length)
-    ]
+    length = -(-len(words) // 50)
+    sentences = [Sentence(tuple(words[i : i + length])) for i in range(0, len(words), length)]
     y = Fraction(40, 40 + 2 * 20)
     expected = (1 - 2 * y * 20 / 40, 2 - 3 * y * 12 / 20, 3 - 4 * y * 8 / 12)
     assert estimate(sentences, 1).discounts[0] == pytest.approx([float(e) for e in expected])

@@ -50,9 +50,8 @@ def test_bilstm_probabilities_of_words_sum_to_one(cutoffs: tuple[int, ...], posi
     sentence = Sentence.parse("Do you know the answer")
     all_words = (*word_list().words, "zyzzyva")
     scored = model.token_log_probs([sentence.replace(position, word) for word in all_words])
-    assert np.exp([terms[position].log_prob for terms in scored]).sum() == pytest.approx(
-        1, abs=1e-5
-    )
+    probabilities = np.exp([terms[position].log_prob for terms in scored])
+    assert probabilities.sum() == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.parametrize("cutoffs", [(), CUTOFFS])
@@ -103,18 +102,13 @@ def test_scores_equal_those_of_torch_cells(kind: Kind, cutoffs: tuple[int, ...])
 def _score_by_cells(model: RecurrentModel, sentence: Sentence) -> float:
     network, kind = model._network, model._network.shape.kind
     ids = model._words.numbers(sentence.words).tolist()
-    forward_states = _compute_states(network.forwards, network.embedding, [BOUNDARY, *ids])
+    forward = _compute_states(network.forwards, network.embedding, [BOUNDARY, *ids])
     if kind == "bilstm":
-        backward_states = _compute_states(
-            network.backwards, network.embedding, [BOUNDARY, *ids[::-1]]
-        )
-        states = [
-            torch.cat([forward_states[i], backward_states[len(ids) - 1 - i]])
-            for i in range(len(ids))
-        ]
+        backward = _compute_states(network.backwards, network.embedding, [BOUNDARY, *ids[::-1]])
+        states = [torch.cat([forward[i], backward[len(ids) - 1 - i]]) for i in range(len(ids))]
         targets = ids
     else:
-        states, targets = forward_states, [*ids, BOUNDARY]
+        states, targets = forward, [*ids, BOUNDARY]
     with torch.no_grad():
         log_probs = network.distributions(torch.stack(states))
     return float(sum(log_probs[i, target] for i, target in enumerate(targets)))
@@ -190,9 +184,7 @@ def save_model(kind: Kind, folder: Path, cutoffs: tuple[int, ...] = ()) -> Recur
 
 
 @pytest.mark.parametrize("cutoffs", [(), CUTOFFS])
-def test_saved_folders_are_read_back_unchanged(
-    kind: Kind, cutoffs: tuple[int, ...], tmp_path: Path
-) -> None:
+def test_saved_folders_are_read_back(kind: Kind, cutoffs: tuple[int, ...], tmp_path: Path) -> None:
     model = save_model(kind, tmp_path, cutoffs)
     for specification in (f"{kind}:{tmp_path}", str(tmp_path)):
         loaded = load_model(specification, device="cpu")
@@ -217,14 +209,12 @@ def test_word_lists_contain_the_most_frequent_words() -> None:
     counts = Counter(word for sentence in PARSED for word in sentence.words)
     words = WordList.from_sentences(PARSED, size=10)
     assert len(words.words) == 10
-    assert min(counts[word] for word in words.words) >= max(
-        count for word, count in counts.items() if word not in words.words
-    )
+    others = [count for word, count in counts.items() if word not in words.words]
+    assert min(counts[word] for word in words.words) >= max(others)
     twice = WordList.from_sentences(PARSED, min_count=2)
     assert set(twice.words) == {word for word, count in counts.items() if count >= 2}
-    assert [a + b for a, b in zip(twice.initial, twice.inner, strict=True)] == [
-        counts[word] for word in twice.words
-    ]
+    totals = [a + b for a, b in zip(twice.initial, twice.inner, strict=True)]
+    assert totals == [counts[word] for word in twice.words]
     assert len(set(words.numbers((*words.words, "zyzzyva", "xkcd")).tolist())) == 11
 
 

@@ -22,6 +22,7 @@ import httpx2
 import numpy as np
 
 Row = list[int]
+Values = list[float | None]
 Network = Callable[[Row], np.ndarray]  # ids -> log p of next tokens, (n_tokens, n_vocabulary)
 
 MODEL = "tiny/gpt2"
@@ -79,11 +80,11 @@ class FakeServer:
         """Return the tokens that the server reads instead of the tokens in the request."""
         return row
 
-    def values(self, row: Row, log_probs: np.ndarray) -> list[float | None]:
+    def values(self, row: Row, log_probs: np.ndarray) -> Values:
         """Return log p of the tokens read; `log_probs` are those of all next tokens."""
         return [None, *(float(log_probs[i - 1, row[i]]) for i in range(1, len(row)))]
 
-    def answers(self, values: list[float | None], row: Row) -> tuple[list[float | None], Row]:
+    def answers(self, values: Values, row: Row) -> tuple[Values, Row]:
         """Return the values and the tokens that the answer contains."""
         return values, row
 
@@ -114,7 +115,7 @@ class FakeServer:
                 return self.replace_reply(self.generate(body))
             return Reply({"error": "there is nothing here"}, 404)
 
-    def read_row(self, row: Row) -> tuple[list[float | None], Row, np.ndarray, int]:
+    def read_row(self, row: Row) -> tuple[Values, Row, np.ndarray, int]:
         row = self.replace_row(row)
         log_probs = self.network(row)
         # Sampled from the model's own probabilities
@@ -142,8 +143,8 @@ class FakeServer:
             values, reported_row, following, sampled = self.read_row(row)
             n_prompt += len(reported_row)
             generated = [sampled][: body["max_tokens"]]
-            text_row = [*reported_row, *generated] if body.get("echo") else generated
-            sampled_values = [float(following[token]) for token in generated]
+            text_row, echoed = (reported_row, values) if body.get("echo") else ([], [])
+            text_row = [*text_row, *generated]
             choice: dict[str, Any] = {"index": index, "finish_reason": "length"}
             choice["text"] = self.tokenizer.decode(text_row)
             if n is not None:
@@ -151,9 +152,7 @@ class FakeServer:
                 top = self.select_likeliest(following, n, sampled)
                 choice["logprobs"] = {
                     "tokens": [name([token]) for token in text_row],
-                    "token_logprobs": [*values, *sampled_values]
-                    if body.get("echo")
-                    else sampled_values,
+                    "token_logprobs": [*echoed, *(float(following[t]) for t in generated)],
                     "top_logprobs": [{name([t]): v for t, v in top.items()}],
                 }
             if "prompt_logprobs" in body:

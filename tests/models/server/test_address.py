@@ -48,17 +48,17 @@ def test_all_parts_of_an_address_are_read() -> None:
     assert address.root == "https://host:8000"
 
 
+NO_ADDRESSES = (
+    *("host:8000/v1#m", "ftp://host/v1#m", "http://host:port/v1#m", "http:///v1#m"),
+    *("http://[::1#m", "http://a..b/v1#m", "http://host/v 1#m"),
+    "http://host/v\N{LATIN SMALL LETTER E WITH ACUTE}1#m",
+)
+
+
 @pytest.mark.parametrize(
     ("location", "message"),
     [
-        ("host:8000/v1#m", "not the address of a server"),
-        ("ftp://host/v1#m", "not the address of a server"),
-        ("http://host:port/v1#m", "not the address of a server"),
-        ("http:///v1#m", "not the address of a server"),
-        ("http://[::1#m", "not the address of a server"),
-        ("http://a..b/v1#m", "not the address of a server"),
-        ("http://host/v 1#m", "not the address of a server"),
-        ("http://host/v\N{LATIN SMALL LETTER E WITH ACUTE}1#m", "not the address of a server"),
+        *((location, "not the address of a server") for location in NO_ADDRESSES),
         ("http://host/v1", "must be followed by the name of a model"),
         ("http://host/v1#m?colour=red", "option .* got 'colour'"),
         ("http://host/v1#m?batch=0", "'batch'.* must be greater than or equal to 1"),
@@ -107,15 +107,8 @@ def log_text() -> Iterator[io.StringIO]:
     text = io.StringIO()
     handler = logging.StreamHandler(text)
     root = logging.getLogger()
-    named_loggers = [
-        named_logger
-        for named_logger in root.manager.loggerDict.values()
-        if isinstance(named_logger, logging.Logger)
-    ]
-    loggers = [
-        root,
-        *(named_logger for named_logger in named_loggers if not named_logger.propagate),
-    ]
+    named = [x for x in root.manager.loggerDict.values() if isinstance(x, logging.Logger)]
+    loggers = [root, *(logger for logger in named if not logger.propagate)]
     for logger in loggers:
         logger.addHandler(handler)
     level = root.level

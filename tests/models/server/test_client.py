@@ -81,17 +81,14 @@ def test_patience_ends_before_a_pause_that_would_exceed_it(pauses: list[float]) 
     assert pauses == [0.5, 1, 2, 4, 8]  # 15.5 seconds; the next pause would take 16
 
 
-@pytest.mark.parametrize("seconds", [7, 45])
-def test_server_can_set_the_pause_in_seconds(seconds: int, pauses: list[float]) -> None:
-    with CountingServer(2, retry_after=str(seconds)).running() as url:
+def test_server_can_set_the_pause_in_seconds(pauses: list[float]) -> None:
+    with CountingServer(2, retry_after="45").running() as url:
         assert send_requests(url) == [2]
-    assert pauses == [seconds, seconds]
+    assert pauses == [45, 45]
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(60, 60.0), (-60, 0.05)])
-def test_server_can_set_the_pause_by_a_date(
-    seconds: int, expected: float, pauses: list[float]
-) -> None:
+def test_dates_set_the_pause(seconds: int, expected: float, pauses: list[float]) -> None:
     """A date in the past gives a tenth of the usual pause."""
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
     with CountingServer(1, retry_after=date).running() as url:

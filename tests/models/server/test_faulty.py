@@ -17,7 +17,7 @@ from contstim.models.server.client import ServerFaultError
 from contstim.models.server.model import ServerModel, load_server
 from contstim.store import Store
 from contstim.words.sentence import Sentence
-from tests.models.server.fakes import MODEL, FakeServer, MakeFake, Network, Reply, Row
+from tests.models.server.fakes import MODEL, FakeServer, MakeFake, Network, Reply, Row, Values
 from tests.models.tiny import TEXTS
 
 SENTENCES = [Sentence.parse(text) for text in TEXTS]
@@ -27,14 +27,14 @@ DIALECTS = ("completions", "vllm", "sglang")
 class ShiftedLeft(FakeServer):
     """Each token has the value of the next token; the last has that of a generated token."""
 
-    def answers(self, values: list[float | None], row: Row) -> tuple[list[float | None], Row]:
+    def answers(self, values: Values, row: Row) -> tuple[Values, Row]:
         return [None, *values[2:], -1.0][: len(row)], row
 
 
 class GeneratedOnly(FakeServer):
     """Reports no values of the tokens in the request (llama.cpp's server)."""
 
-    def answers(self, values: list[float | None], row: Row) -> tuple[list[float | None], Row]:
+    def answers(self, values: Values, row: Row) -> tuple[Values, Row]:
         del values, row
         return [], []
 
@@ -42,7 +42,7 @@ class GeneratedOnly(FakeServer):
 class GeneratedForEchoed(FakeServer):
     """Reports as many values as tokens, but of generated tokens, which gives chance accuracy."""
 
-    def answers(self, values: list[float | None], row: Row) -> tuple[list[float | None], Row]:
+    def answers(self, values: Values, row: Row) -> tuple[Values, Row]:
         del values
         largest = self.network(row).max(axis=1).tolist()
         return [None, *largest[: len(row) - 1]], row
@@ -53,7 +53,7 @@ class OrderDependent(FakeServer):
 
     block = 16
 
-    def values(self, row: Row, log_probs: np.ndarray) -> list[float | None]:
+    def values(self, row: Row, log_probs: np.ndarray) -> Values:
         values = super().values(row, log_probs)
         seen = self.__dict__.setdefault("seen", set())
         begin = tuple(row[: self.block])
@@ -92,7 +92,7 @@ class BeginningTwice(FakeServer):
 class BeginningTwiceHidden(BeginningTwice):
     """Only the reported number of tokens reveals the fault."""
 
-    def answers(self, values: list[float | None], row: Row) -> tuple[list[float | None], Row]:
+    def answers(self, values: Values, row: Row) -> tuple[Values, Row]:
         return [None, *values[2:]][: len(row) - 1], row[1:]
 
     def completions(self, body: Any) -> Reply:
@@ -114,7 +114,7 @@ class BeginningNever(FakeServer):
     def replace_row(self, row: Row) -> Row:
         return row[1:] or row
 
-    def answers(self, values: list[float | None], row: Row) -> tuple[list[float | None], Row]:
+    def answers(self, values: Values, row: Row) -> tuple[Values, Row]:
         return [None, None, *values[1:]][: len(row) + 1], [0, *row]
 
 
@@ -135,7 +135,7 @@ class NotANumber(FakeServer):
 
     value = float("nan")
 
-    def values(self, row: Row, log_probs: np.ndarray) -> list[float | None]:
+    def values(self, row: Row, log_probs: np.ndarray) -> Values:
         values = super().values(row, log_probs)
         if self.is_probed and len(row) > 12:
             values[3] = self.value
@@ -149,14 +149,14 @@ class Infinite(NotANumber):
 
 
 class Probabilities(FakeServer):
-    def values(self, row: Row, log_probs: np.ndarray) -> list[float | None]:
+    def values(self, row: Row, log_probs: np.ndarray) -> Values:
         return [None if v is None else float(np.exp(v)) for v in super().values(row, log_probs)]
 
 
 class NothingBeyondTwenty(FakeServer):
     """Reports no values of tokens outside the twenty likeliest."""
 
-    def values(self, row: Row, log_probs: np.ndarray) -> list[float | None]:
+    def values(self, row: Row, log_probs: np.ndarray) -> Values:
         values = super().values(row, log_probs)
         for position in range(1, len(row)):
             smallest = float(np.sort(log_probs[position - 1])[-self.cap])
@@ -178,7 +178,7 @@ class TwentiethBeyondTwenty(NothingBeyondTwenty):
 class Rounded(FakeServer):
     """Rounds values to one decimal."""
 
-    def read_row(self, row: Row) -> tuple[list[float | None], Row, np.ndarray, int]:
+    def read_row(self, row: Row) -> tuple[Values, Row, np.ndarray, int]:
         exact = self.network
         try:
             self.network = lambda row: exact(row).round(1)
@@ -260,16 +260,14 @@ REFUSED: dict[type[FakeServer], set[str]] = {
 }
 
 
-@pytest.fixture
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make pauses a hundred times shorter."""
     monkeypatch.setattr(client, "_FIRST_PAUSE", 0.005)
     monkeypatch.setattr(client, "_MAX_PAUSE", 0.05)
 
 
-def score_served(
-    fake: FakeServer, url: str, options: str = "", patience: float = 3.0
-) -> np.ndarray:
+def score_served(fake: FakeServer, url: str, options: str = "", patience: float = 3) -> np.ndarray:
     address = parse_address(f"{url}#{MODEL}?patience={patience}{options}")
     served = ServerModel(address, fake.tokenizer)
     fake.is_probed = True
@@ -287,15 +285,8 @@ TOKEN_FAULTS = [kind for kind in REFUSED if kind.__name__.startswith(("Beg", "Re
 """Faults that tokens reveal, and that must be found without tokens as well."""
 
 DIALECT_FAULTS = (
-    SizeDependent,
-    BeginningTwiceHidden,
-    Retokenising,
-    NotANumber,
-    NothingBeyondTwenty,
-    Tempered,
-    Silent,
-    Incomplete,
-    Renamed,
+    *(SizeDependent, BeginningTwiceHidden, Retokenising, NotANumber, NothingBeyondTwenty),
+    *(Tempered, Silent, Incomplete, Renamed),
 )
 """Faults that look different in each dialect."""
 
@@ -306,7 +297,6 @@ CASES = [
 ]
 
 
-@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize(
     ("faulty", "dialect", "returns_ids"),
     CASES,
@@ -371,7 +361,6 @@ class Strict(FakeServer):
         return super().completions(body)
 
 
-@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize(
     ("faulty", "dialect"),
     [
@@ -392,7 +381,6 @@ def test_temporary_faults_do_not_change_scores(
     np.testing.assert_allclose(served, local_scores, rtol=0, atol=1e-4)
 
 
-@pytest.mark.usefixtures("short_pauses")
 def test_permanently_slow_server_is_refused(make_fake: MakeFake) -> None:
     class Asleep(FakeServer):
         def replace_reply(self, reply: Reply) -> Reply:
@@ -403,7 +391,6 @@ def test_permanently_slow_server_is_refused(make_fake: MakeFake) -> None:
         score_served(fake, url, "&timeout=0.2", patience=0.5)
 
 
-@pytest.mark.usefixtures("short_pauses")
 def test_unreachable_server_is_reported() -> None:
     with FakeServer(lambda row: np.zeros((len(row), 2)), None).running() as url:
         pass  # the port is free again
@@ -425,7 +412,6 @@ def make_other_network(network: Network) -> Network:
     return compute_log_probs
 
 
-@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_after_a_restart_only_the_same_model_is_accepted(dialect: str, make_fake: MakeFake) -> None:
     fake = make_fake()
@@ -451,7 +437,6 @@ CHANGES: dict[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
 }
 
 
-@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize("change", CHANGES)
 def test_changed_values_on_an_open_connection_are_refused(
     change: str, make_fake: MakeFake, tmp_path: Path
@@ -459,7 +444,7 @@ def test_changed_values_on_an_open_connection_are_refused(
     """Values of one sentence change directly after the probes; no value is stored."""
 
     class Changed(FakeServer):
-        def values(self, row: Row, log_probs: np.ndarray) -> list[float | None]:
+        def values(self, row: Row, log_probs: np.ndarray) -> Values:
             values = super().values(row, log_probs)
             if self.is_probed:
                 exact = np.array(values[1:], np.float64)
@@ -482,7 +467,6 @@ def test_changed_values_on_an_open_connection_are_refused(
             assert np.isnan(stored).all()
 
 
-@pytest.mark.usefixtures("short_pauses")
 def test_rounding_within_the_tolerance_is_accepted(make_fake: MakeFake) -> None:
     """Witness: the network in this process; the error names a sufficient tolerance."""
     fake = make_fake(Rounded)
@@ -520,7 +504,5 @@ def test_wrong_tokenizer_or_model_name_is_refused(
             with pytest.raises(ServerFaultError) as error:
                 load_server(f"{url}#{MODEL}?{wrong_tokenizer}", name="served")
             assert "its tokens represent other texts" in str(error.value)
-        with pytest.raises(
-            ServerFaultError, match=f"no model of this name. Its models are {MODEL}"
-        ):
+        with pytest.raises(ServerFaultError, match=f"Its models are {MODEL}"):
             load_server(f"{url}#gpt5?tokenizer={fake.location}", name="served")

@@ -47,9 +47,7 @@ class TestContract(LanguageModelContract):
         return True
 
 
-def test_scores_equal_those_of_the_local_network(
-    healthy_server: FakeServer, local_model: CausalModel
-) -> None:
+def test_scores_equal_a_local_network(healthy_server: FakeServer, local_model: CausalModel) -> None:
     """Witness: the same network in this process; `test_faulty` covers other dialects."""
     with healthy_server.in_process() as url:
         served = load_model(f"server:{url}#{MODEL}?tokenizer={healthy_server.location}")
@@ -77,9 +75,7 @@ def test_waiting_for_a_server_counts_as_network_time(make_fake: MakeFake) -> Non
     assert 0.1 <= tally.seconds <= elapsed
 
 
-def test_searches_use_the_draft(
-    fake: FakeServer, hashed_network: HashedNetwork, tmp_path: Path
-) -> None:
+def test_draft_is_used(fake: FakeServer, hashed_network: HashedNetwork, tmp_path: Path) -> None:
     """Witness: the result's scores under the server's own network."""
     words = Vocabulary.from_sentences(PARSED[:3])
     bigram, trigram = (

@@ -35,14 +35,12 @@ TRAINING = TrainingSettings(
 def make_labelled(text: str) -> list[LabelledSentence]:
     """Return the sentence, and its words in reverse order."""
     words = tuple(text[:-1].split())
-    return [
-        LabelledSentence(words, text[-1]),
-        LabelledSentence(words[::-1], text[-1], acceptable=False),
-    ]
+    sentence = LabelledSentence(words, text[-1])
+    return [sentence, replace(sentence, words=words[::-1], acceptable=False)]
 
 
 SENTENCES = [sentence for text in TEXTS for sentence in make_labelled(text)]
-VALIDATION_SENTENCES = split_sentences(SENTENCES, TRAINING)[1]
+VALIDATION = split_sentences(SENTENCES, TRAINING)[1]
 
 
 @pytest.fixture(scope="module")
@@ -67,16 +65,16 @@ def test_restarts_share_sentences_and_differ_in_seeds(trainings: list[Training])
     assert [t.facts["settings"]["seed"] for t in trainings] == [4, 5]
     for name in ("text_sha256", "validation_sha256"):
         assert first.facts["settings"][name] == second.facts["settings"][name]
-    assert len(VALIDATION_SENTENCES) == round(0.2 * len(SENTENCES))
+    assert len(VALIDATION) == round(0.2 * len(SENTENCES))
     assert list_losses(first) != list_losses(second)
 
 
 def test_record_has_the_form_of_other_trainings(trainings: list[Training]) -> None:
     record = json.loads((trainings[0].out / "training.json").read_text(encoding="utf-8"))
     assert record["text"]["sentences"] == len(SENTENCES)
-    assert record["text"]["validation_sentences"] == len(VALIDATION_SENTENCES)
+    assert record["text"]["validation_sentences"] == len(VALIDATION)
     assert record["model"]["sentences_cut"] == 0
-    assert record["curve"][0]["predictions"] == len(SENTENCES) - len(VALIDATION_SENTENCES)
+    assert record["curve"][0]["predictions"] == len(SENTENCES) - len(VALIDATION)
     assert (trainings[0].out / "curve.png").is_file()
 
 
@@ -84,12 +82,8 @@ def test_restart_loads_as_classifier_with_the_recorded_loss(trainings: list[Trai
     """Witness: the validation loss from the probabilities of the loaded model."""
     for training in trainings:
         model = load_classifier(str(training.out), name="m", loading=Loading(device="cpu"))
-        acceptable = torch.from_numpy(
-            model.probabilities([sentence.plain for sentence in VALIDATION_SENTENCES])
-        )
-        labels = torch.tensor(
-            [float(sentence.acceptable) for sentence in VALIDATION_SENTENCES]
-        ).double()
+        acceptable = torch.from_numpy(model.probabilities([s.plain for s in VALIDATION]))
+        labels = torch.tensor([float(sentence.acceptable) for sentence in VALIDATION]).double()
         loss = torch.nn.functional.binary_cross_entropy(acceptable, labels)
         assert training.best.validation_loss == pytest.approx(float(loss), abs=1e-5)
 
@@ -113,10 +107,8 @@ def test_loss_equals_the_networks_own_loss(name: str, tiny_checkpoint: Folder) -
 
 def test_classifier_learns_acceptability(base: str, tmp_path: Path) -> None:
     """Two sentences, one of them always rejected, get scores with the right sign."""
-    acceptable, unacceptable = (
-        make_labelled(TEXTS[0])[0],
-        replace(make_labelled(TEXTS[1])[0], acceptable=False),
-    )
+    acceptable, other = (make_labelled(text)[0] for text in TEXTS[:2])
+    unacceptable = replace(other, acceptable=False)
     network = ClassifierSettings(base=base)
     settings = replace(TRAINING, epochs=3)
     (training,) = train_acceptability(
@@ -142,11 +134,7 @@ def test_restarts_resume_bit_for_bit(base: str, trainings: list[Training], tmp_p
     assert not (tmp_path / "restart-1" / CHECKPOINT).exists()
     assert (tmp_path / "restart-2" / CHECKPOINT).is_file()
     resumed_epochs: list[tuple[int, int]] = []
-    train(
-        base,
-        tmp_path,
-        on_progress=lambda number, progress: resumed_epochs.append((number, progress.epoch)),
-    )
+    train(base, tmp_path, on_progress=lambda n, step: resumed_epochs.append((n, step.epoch)))
     assert set(resumed_epochs) == {(2, 2)}
     for number, training in enumerate(trainings, start=1):
         ours, theirs = load_weights(tmp_path / f"restart-{number}"), load_weights(training.out)
@@ -182,10 +170,8 @@ def test_long_sentences_are_truncated_in_training_only(
     assert row[1:].tolist() == tokenizer(long.text, truncation=True, max_length=64)["input_ids"]
     task.save(tmp_path)
     model = load_classifier(str(tmp_path), name="m", loading=Loading(device="cpu"))
-    assert [reason is None for reason in model.unscorable([long.plain, SENTENCES[0].plain])] == [
-        False,
-        True,
-    ]
+    reasons = model.unscorable([long.plain, SENTENCES[0].plain])
+    assert [reason is None for reason in reasons] == [False, True]
 
 
 COLA = 'a1\t1\t\tThe dog barked.\na1\t0\t*\tDog the barked\nb2\t1\t\tHe said "no", and left!\n'
@@ -231,9 +217,7 @@ def test_tables_are_read_by_their_header(tmp_path: Path) -> None:
         ("a.csv", "label,text\n1,It does.\n", "lacks the columns sentence"),
     ],
 )
-def test_unreadable_tables_are_refused_with_a_reason(
-    tmp_path: Path, name: str, text: str, message: str
-) -> None:
+def test_unreadable_tables_are_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_cola(write_file(tmp_path / name, text))
 
@@ -248,7 +232,6 @@ def test_annotations_are_columns_of_zeros_and_ones(tmp_path: Path) -> None:
     assert [sentence.acceptable for sentence in sentences] == [True, False]
     with pytest.raises(InputError, match="has no features"):
         read_annotations(write_file(tmp_path / "b.tsv", "label\tsentence\n1\tIt is.\n0\tIt be.\n"))
+    text = "label\tsentence\tX\n1\tIt is.\t1\n0\tIt.\t2\n"
     with pytest.raises(InputError, match="row 2: X must be 0 or 1, got '2'"):
-        read_annotations(
-            write_file(tmp_path / "c.tsv", "label\tsentence\tX\n1\tIt is.\t1\n0\tIt.\t2\n")
-        )
+        read_annotations(write_file(tmp_path / "c.tsv", text))

@@ -94,14 +94,10 @@ def test_training_resumes_within_an_epoch_bit_for_bit(
         train(kind, tmp_path / "parts", on_progress=interrupt)
     torch.manual_seed(12345)
     steps: list[int] = []
-    resumed = train(
-        kind, tmp_path / "parts", on_progress=lambda progress: steps.append(progress.step)
-    )
+    resumed = train(kind, tmp_path / "parts", on_progress=lambda p: steps.append(p.step))
     assert steps[0] == stop + 1  # no step is done twice
     assert list_losses(resumed) == list_losses(expected)
-    assert [epoch.predictions for epoch in resumed.curve] == [
-        epoch.predictions for epoch in expected.curve
-    ]
+    assert [e.predictions for e in resumed.curve] == [e.predictions for e in expected.curve]
     assert_same_weights(tmp_path / "parts", expected.out)
 
 
@@ -146,11 +142,9 @@ def test_changed_settings_are_refused_by_name(
     shutil.copytree(uninterrupted("lstm").out if finished else interrupted_folder, out)
     content_by_name = {path.name: path.read_bytes() for path in out.iterdir()}
     training_changes = {name: value for name, value in changed.items() if hasattr(TRAINING, name)}
-    network_changes = {
-        name: value for name, value in changed.items() if name not in training_changes
-    }
+    changes = {name: value for name, value in changed.items() if name not in training_changes}
     with pytest.raises(InputError, match=message):
-        train("lstm", out, replace(TRAINING, **training_changes), **network_changes)  # type: ignore[arg-type]
+        train("lstm", out, replace(TRAINING, **training_changes), **changes)  # type: ignore[arg-type]
     assert {path.name: path.read_bytes() for path in out.iterdir()} == content_by_name
 
 

@@ -79,10 +79,8 @@ def test_byte_level_tokens_spell_any_text(size: int | None) -> None:
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_equal_texts_give_equal_tokenizers(kind: TransformerKind) -> None:
     """The library's own WordPiece training numbers characters by a varying hash."""
-    first, *other_vocabularies = (
-        train_tokenizer(SENTENCES, kind, 330, 32).get_vocab() for _ in range(4)
-    )
-    assert all(vocabulary == first for vocabulary in other_vocabularies)
+    first, *others = (train_tokenizer(SENTENCES, kind, 330, 32).get_vocab() for _ in range(4))
+    assert all(vocabulary == first for vocabulary in others)
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])

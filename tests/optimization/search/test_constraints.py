@@ -171,8 +171,8 @@ def test_lasting_constraints_ignore_the_current_sentence(data: st.DataObject) ->
     current = Sentence(tuple(data.draw(st.sampled_from(vocabulary.inner)) for _ in natural.words))
     words = vocabulary.at(index)
     for rule in (rule for rule in rules if rule.lasting):
-        masks = (rule.allowed(natural, sentence, index, words) for sentence in (natural, current))
-        np.testing.assert_array_equal(*masks)
+        mask, expected = (rule.allowed(natural, s, index, words) for s in (current, natural))
+        np.testing.assert_array_equal(mask, expected)
 
 
 def test_capitalized_words_are_allowed_by_position() -> None:

@@ -109,6 +109,7 @@ def test_scores_of_drafts_are_treated_as_estimates(recipe: Recipe) -> None:
 
 
 FEW = {"max_examples": examples(3)}
+Scores = dict[Sentence, float]
 
 
 class Transcription:
@@ -125,17 +126,15 @@ class Transcription:
 
     def is_better(self, sentence: Sentence, current: Sentence) -> bool:
         accept, reject = self.models
-        return accept.score(sentence) >= self.floor and reject.score(sentence) < reject.score(
-            current
-        )
+        is_lower = reject.score(sentence) < reject.score(current)
+        return accept.score(sentence) >= self.floor and is_lower
 
     def candidates(self, sentence: Sentence, position: int) -> list[Sentence]:
         sentences = []
         for word in WORDS.initial if position == 0 else WORDS.inner:
             other_words = [w.lower() for i, w in enumerate(sentence.words) if i != position]
-            if word != sentence.words[position] and (
-                word.lower() not in other_words or word.lower() == "a"
-            ):
+            repeats = word.lower() in other_words and word.lower() != "a"
+            if word != sentence.words[position] and not repeats:
                 sentences.append(sentence.replace(position, word))
         return [s for s in sentences if self.is_likely(s, position, sentences)]
 
@@ -156,7 +155,7 @@ class Transcription:
         sentences = self.candidates(sentence, position)
         if not sentences:
             return None
-        known_scores: list[dict[Sentence, float]] = []  # one dict per model
+        known_scores: list[Scores] = []  # by model
         for model in self.models:
             numbers = {s: model.number(s.words[position]) for s in (sentence, *sentences)}
             ends = (max(numbers, key=numbers.__getitem__), min(numbers, key=numbers.__getitem__))
@@ -178,7 +177,7 @@ class Transcription:
         raise AssertionError
 
     def predicted_loss(
-        self, sentence: Sentence, known_scores: list[dict[Sentence, float]], position: int
+        self, sentence: Sentence, known_scores: list[Scores], position: int
     ) -> float:
         accept, reject = (
             self.predict(model, sentence, scores, position)
@@ -187,11 +186,7 @@ class Transcription:
         return reject + 1e5 * max(0.0, self.floor - accept)
 
     def predict(
-        self,
-        model: TableModel,
-        sentence: Sentence,
-        known_scores: dict[Sentence, float],
-        position: int,
+        self, model: TableModel, sentence: Sentence, known_scores: Scores, position: int
     ) -> float:
         if sentence in known_scores:
             return known_scores[sentence]

@@ -169,9 +169,8 @@ def test_repetitive_sentences_are_not_selected(
     """Witness: exhaustive search over the other sentences, with ranks among all sentences."""
     table = tables.repetitive_table()
     usable = frozenset(r for r in range(24) if r % 3 not in excluded_remainders)
-    rule: dict[str, Any] = (
-        {} if repeatable is None else {"no_repeats": True, "repeatable": repeatable}
-    )
+    rule: dict[str, Any] = {"no_repeats": True, "repeatable": repeatable}
+    rule = rule if repeatable is not None else {}
     selection = tables.choose(table, per_pair=2, agreeing=True, **rule)
     rows = {row for pair in selection.pairs for row in (pair.row_1, pair.row_2)}
     assert rows <= usable
@@ -235,16 +234,8 @@ def test_jointly_missing_sentences_are_counted() -> None:
         (tables.random_table(n_models=1), {}, "at least 2 models"),
         (make_scores([-2, -1], [-1, -2]), {"no_repeats": True}, "need texts"),
         (make_scores([-2, -1], [-1, -2]), {"same_length": True}, "need texts"),
-        (
-            make_scores([-2, -1], [-1, -2]),
-            {"excluded": parse_all("A b")},
-            "Add the column 'sentence'",
-        ),
-        (
-            tables.random_table(),
-            {"counts": (("model-1", "model-0", 1),)},
-            "not a pair of models in this order",
-        ),
+        (make_scores([-2, -1], [-1, -2]), {"excluded": parse_all("A b")}, "column 'sentence'"),
+        (tables.random_table(), {"counts": (("model-1", "model-0", 1),)}, "in this order"),
         (tables.random_table(), {"counts": (("model-0", "model-1", -1),)}, "at least 0, got -1"),
     ],
 )
@@ -264,9 +255,8 @@ def test_selections_with_counts_per_pair_equal_highs() -> None:
     selection = tables.choose(table, per_pair=5, counts=tuple((*p, n) for p, n in COUNTS.items()))
     assert selection.certificate.objective == pytest.approx(witness, abs=1e-9)
     tables.check_selection(table, selection)
-    assert [p.model_1 + p.model_2 for p in selection.pairs] == (
-        ["model-0model-1"] + ["model-1model-2"] * 3
-    )
+    models = [(p.model_1, p.model_2) for p in selection.pairs]
+    assert models == [("model-0", "model-1")] + [("model-1", "model-2")] * 3
 
 
 def test_excluded_sentences_are_ranked_but_not_selected() -> None:

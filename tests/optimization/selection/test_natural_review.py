@@ -101,11 +101,10 @@ def test_reviewed_selections_equal_the_exhaustive_optimum(
     selected_ids = {pair.trial_id for pair in selection.pairs}
     kept_pairs = [p for subset in by_models.values() for p in subset if p.trial_id in selected_ids]
     assert len(kept_pairs) == len(feasible_subsets[0])
+    all_pairs = [p for subset in by_models.values() for p in subset]
     best = min(
         find_rest_sum(subset) + sum(pair_value(table, pair) for pair in subset)
-        for subset in combinations(
-            [p for subset in by_models.values() for p in subset], len(kept_pairs)
-        )
+        for subset in combinations(all_pairs, len(kept_pairs))
         if all(
             sum((p.model_1, p.model_2) == models for p in subset) <= new_per_pair
             for models in by_models
@@ -181,9 +180,8 @@ def test_changes_name_the_rule_and_its_key(question: dict[str, Any], key: str) -
     models, rows = question.get("models", table.models), question.get("rows", 900)
     columns = [table.models.index(model) for model in models]
     smaller = ScoreTable(tuple(sentences[:rows]), models, table.log_probs[:rows, columns])
-    rules = {
-        name: question[name] for name in question if name not in {"excluded", "models", "rows"}
-    }
+    other_names = {"excluded", "models", "rows"}
+    rules = {name: question[name] for name in question if name not in other_names}
     later = choose(
         smaller,
         review=make_review(old.pairs, set()),

@@ -20,9 +20,7 @@ Forgery: TypeAlias = Callable[[Any], Any]
 
 
 def change_first_pair(change: Callable[[Pair], Pair]) -> Forgery:
-    return lambda selection: replace(
-        selection, pairs=(change(selection.pairs[0]), *selection.pairs[1:])
-    )
+    return lambda genuine: replace(genuine, pairs=(change(genuine.pairs[0]), *genuine.pairs[1:]))
 
 
 def set_first_fields(**fields: Any) -> Forgery:
@@ -30,15 +28,17 @@ def set_first_fields(**fields: Any) -> Forgery:
 
 
 def set_certificate_fields(**fields: Any) -> Forgery:
-    return lambda selection: replace(
-        selection, certificate=replace(selection.certificate, **fields)
-    )
+    return lambda genuine: replace(genuine, certificate=replace(genuine.certificate, **fields))
 
 
 def set_question_fields(**rules: Any) -> Forgery:
     return lambda selection: set_certificate_fields(
         question=replace(selection.certificate.question, **rules)
     )(selection)
+
+
+def swap_sentences(p: Pair) -> Pair:
+    return replace(p, sentence_1=p.sentence_2, sentence_2=p.sentence_1)
 
 
 def swap_roles(p: Pair) -> Pair:
@@ -59,12 +59,7 @@ def use_twice(selection: NaturalSelection) -> NaturalSelection:
         (set_first_fields(rank_1_model_1=0.001), "other ranks"),
         (set_first_fields(row_1=10_000), "used more than once"),
         (set_first_fields(sentence_1="Never scored."), "has changed"),
-        (
-            change_first_pair(
-                lambda p: replace(p, sentence_1=p.sentence_2, sentence_2=p.sentence_1)
-            ),
-            "has changed",
-        ),
+        (change_first_pair(swap_sentences), "has changed"),
         (change_first_pair(swap_roles), "inadmissible"),
         (use_twice, "used more than once"),
         (lambda genuine: replace(genuine, pairs=genuine.pairs[:-1]), "it has .* pairs, not"),
@@ -90,10 +85,9 @@ def test_sentences_that_a_rule_excludes_are_detected() -> None:
         verify_natural(repetitive_table(), forged)
     table = random_table()
     selection = choose(table, per_pair=2)
+    excluded = [Sentence.parse(str(selection.pairs[0].sentence_1))]
     with pytest.raises(VerificationError, match="excluded"):
-        verify_natural(
-            table, selection, excluded=[Sentence.parse(str(selection.pairs[0].sentence_1))]
-        )
+        verify_natural(table, selection, excluded=excluded)
 
 
 def test_agreeing_pairs_are_detected() -> None:
@@ -140,15 +134,9 @@ def set_first_natural(text: str) -> Forgery:
 @pytest.mark.parametrize(
     ("forge", "message"),
     [
-        (
-            lambda genuine: replace(genuine, triplets=genuine.triplets[:-1]),
-            "it has .* triplets, not",
-        ),
+        (lambda s: replace(s, triplets=s.triplets[:-1]), "it has .* triplets, not"),
         (set_first_natural("Pigs fly."), "was not given, or has changed"),
-        (
-            lambda genuine: replace(genuine, triplets=(genuine.triplets[1], *genuine.triplets[1:])),
-            "used more than once",
-        ),
+        (lambda s: replace(s, triplets=(s.triplets[1], *s.triplets[1:])), "used more than once"),
         (set_certificate_fields(bound=1.0), "bound 1.0 is beyond"),
         (set_certificate_fields(objective=1.0), "it is worth"),
         (set_question_fields(natural_once=True), "natural sentence"),
