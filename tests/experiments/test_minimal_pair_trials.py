@@ -65,14 +65,10 @@ def test_trials_are_balanced_and_read_back(design: Design, tmp_path: Path) -> No
         pair = by_id[trial.source_id]
         assert (trial.sentence_1, trial.sentence_2) == (pair.good, pair.bad)
         assert (trial.kind_1, trial.kind_2) == (stimuli.Kind.ACCEPTABLE, stimuli.Kind.UNACCEPTABLE)
-        assert (trial.condition, trial.paradigm) == (
-            stimuli.Condition.MINIMAL_PAIR,
-            pair.paradigm,
-        )
+        assert (trial.condition, trial.paradigm) == (stimuli.Condition.MINIMAL_PAIR, pair.paradigm)
     summary = summarise(design, WordFrequencies.of([PAIRS[0].good]), seconds_per_trial=8.0)
-    assert summary.roles == {
-        (stimuli.Condition.MINIMAL_PAIR, "acceptable – unacceptable"): (1, 6, 6)
-    }
+    role = (stimuli.Condition.MINIMAL_PAIR, "acceptable – unacceptable")
+    assert summary.roles == {role: (1, 6, 6)}
     write_table(tmp_path / "trials.csv", stimuli.trial_columns(design.trials))
     assert stimuli.read_trials(tmp_path / "trials.csv") == design.trials
 

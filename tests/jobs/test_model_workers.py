@@ -61,10 +61,7 @@ def test_workers_return_the_results_of_local_models(
                 *((method, sentences) for method in ("unscorable", "token_counts")),
             ):
                 for batch in (items, items[:1], []):
-                    results = (
-                        getattr(remote, method_name)(batch),
-                        getattr(model, method_name)(batch),
-                    )
+                    results = [getattr(scorer, method_name)(batch) for scorer in (remote, model)]
                     np.testing.assert_array_equal(*results)
                     assert type(results[0]) is type(results[1])
             np.testing.assert_array_equal(remote.knows(words), model.knows(words))
@@ -118,11 +115,8 @@ def test_killed_and_stopped_workers_lose_no_scores(
     times: int,
 ) -> None:
     """Witness: the models in this process."""
-    executor, remarks, n_scores = (
-        SignallingExecutor(number, 2, times),
-        list[str](),
-        dict[str, int](),
-    )
+    executor = SignallingExecutor(number, 2, times)
+    remarks, n_scores = list[str](), dict[str, int]()
 
     def count(model: Scorer, increment: int) -> None:
         n_scores[model.name] = n_scores.get(model.name, 0) + increment

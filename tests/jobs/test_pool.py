@@ -58,12 +58,8 @@ def test_a_task_over_the_time_limit_is_retried_twice(tmp_path: Path) -> None:
         workers.work_off(second_queue)
     reason = "its task took longer than the `task_timeout` of 1 seconds"
     error_message = f"its worker was lost: {reason}"
-    assert sorted(queue.results) == [
-        (0.01, "awake"),
-        (0.02, "awake"),
-        (0.03, "awake"),
-        (600, error_message),
-    ]
+    awake = [(seconds, "awake") for seconds in (0.01, 0.02, 0.03)]
+    assert sorted(queue.results) == [*awake, (600, error_message)]
     assert sorted(second_queue.results) == [(0.1, "awake"), (0.3, "awake")]
     assert len(remarks) == 3
     assert all(text.endswith(f"is replaced: {reason}.") for text in remarks)

@@ -109,16 +109,13 @@ def _write_other_files(folder: Path) -> None:
 
     with (folder / "trial-scores.csv").open(encoding="utf-8", newline="") as file:
         sentences = [row["sentence"] for row in csv.DictReader(file)]
-    for name, columns in (
-        ("tokens", ("kenlm:bigram.arpa", "kenlm:trigram.arpa")),
-        ("features", ("letters",)),
-    ):
+    models = ("kenlm:bigram.arpa", "kenlm:trigram.arpa")
+    for name, columns in (("tokens", models), ("features", ("letters",))):
         with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["sentence", *columns])
-            writer.writerows(
-                [text, *(len(text) % (7 + n) for n, _ in enumerate(columns))] for text in sentences
-            )
+            moduli = range(7, 7 + len(columns))
+            writer.writerows([text, *(len(text) % n for n in moduli)] for text in sentences)
 
 
 def write_reviews(folder: Path, table: Path) -> None:

@@ -113,9 +113,8 @@ def test_z_scores_equal_the_published_z_scores(
 def test_unjudged_pairs_are_excluded(evaluation: AcceptabilityEvaluation, table: Path) -> None:
     """If no pair is discarded, two pairs are excluded because they have no judgement."""
     judgements = evaluation.judgements
-    all_pairs = replace(
-        judgements, pairs=tuple(replace(p, discarded=False) for p in judgements.pairs)
-    )
+    pairs = tuple(replace(pair, discarded=False) for pair in judgements.pairs)
+    all_pairs = replace(judgements, pairs=pairs)
     new_evaluation = evaluate_acceptability(all_pairs, published_scores(all_pairs, table))
     assert list(new_evaluation.excluded_for().values()) == [0, 2, 0]
 
@@ -130,10 +129,7 @@ def test_correlations_and_fits_equal_those_of_scipy(evaluation: AcceptabilityEva
         assert names[i] == model
     judged = ~np.isnan(evaluation.sentence_judgements)
     for column, fit in enumerate(fits(evaluation)):
-        x, y = (
-            evaluation.sentence_scores[judged, column],
-            evaluation.sentence_judgements[judged],
-        )
+        x, y = evaluation.sentence_scores[judged, column], evaluation.sentence_judgements[judged]
         slope, intercept = np.polyfit(x, y, 1)
         assert (fit["slope"], fit["intercept"]) == pytest.approx((slope, intercept))
         assert fit["sentences"] == 4_176

@@ -48,16 +48,12 @@ def test_preferences_equal_figure_s7(published_data: Path, ratings: Ratings, fea
             choices = votes[frozenset((first.bare, second.bare))]
             if model not in (triplet.model_1, triplet.model_2):
                 continue
-            if (
-                choices.count(first.text) == choices.count(second.text)
-                or log_prob[first] == log_prob[second]
-            ):
+            majority = choices.count(second.text) - choices.count(first.text)
+            if majority == 0 or log_prob[first] == log_prob[second]:
                 continue
             gain = feature_of[second.text] - feature_of[first.text]
             by_model.append(gain if log_prob[second] > log_prob[first] else -gain)
-            by_participants.append(
-                gain if choices.count(second.text) > choices.count(first.text) else -gain
-            )
+            by_participants.append(gain if majority > 0 else -gain)
         test = ttest_rel(by_model, by_participants)
         assert (row["model"], row["trials"]) == (model, len(by_model))
         assert row["difference"].statistic == pytest.approx(test.statistic)
@@ -77,9 +73,8 @@ def test_coefficients_of_gpt2_have_the_expected_signs(ratings: Ratings) -> None:
     """
     rows = {row["scope"]: row for row in regressions(ratings, 0.95) if row["model"] == "gpt2"}
     accept, reject = rows[Scope.ACCEPT], rows[Scope.REJECT]
-    assert (accept["estimate"].value, accept["estimate"].p_value) == pytest.approx(
-        (-0.599, 0.021), abs=0.002
-    )
+    estimate = accept["estimate"]
+    assert (estimate.value, estimate.p_value) == pytest.approx((-0.599, 0.021), abs=0.002)
     assert reject["estimate"].value == pytest.approx(0.0869, abs=0.0002)
     assert reject["estimate"].p_value == pytest.approx(5e-10, rel=0.1)
     assert "per nat cannot be compared" in accept["note"]
@@ -91,7 +86,7 @@ def test_items_add_more_error_than_participants(ratings: Ratings) -> None:
     """If every choice is its own cluster in one way, only the other way determines the error."""
     people = np.concatenate([np.repeat(g.participants, len(g.trials)) for g in ratings.groups])
     items = np.concatenate(
-        [[trial.trial_id for trial in g.trials] * len(g.participants) for g in ratings.groups]
+        [[t.trial_id for t in g.trials] * len(g.participants) for g in ratings.groups]
     )
     choices = np.concatenate([(g.ratings > 3.5).ravel() for g in ratings.groups])
     choice_ids = np.arange(len(choices))
@@ -99,15 +94,11 @@ def test_items_add_more_error_than_participants(ratings: Ratings) -> None:
         tiled_ratios = [np.tile(g.ratios[i], len(g.participants)) for g in ratings.groups]
         ratios = np.concatenate(tiled_ratios)
         finite = np.isfinite(ratios)
-        errors = [
-            clustered_logit(choices[finite], {model: ratios[finite]}, *clusters)["coefficients"][
-                model
-            ].standard_error
-            for clusters in (
-                (people[finite], choice_ids[finite]),
-                (choice_ids[finite], items[finite]),
-            )
+        fits = [
+            clustered_logit(choices[finite], {model: ratios[finite]}, first[finite], second[finite])
+            for first, second in ((people, choice_ids), (choice_ids, items))
         ]
+        errors = [fit["coefficients"][model].standard_error for fit in fits]
         result = regress_choices(ratings, [model])
         assert (result["participants"], result["items"]) == (100, len(set(items[finite])))
         assert result["choices"] + result["left_out"] == 16_500

@@ -83,9 +83,8 @@ def test_pairs_that_are_not_rejected_are_kept(table: ScoreTable) -> None:
     assert not new_selection.changed
     kept_pairs = {pair for pair in old_selection.pairs if pair.trial_id not in rejected}
     assert kept_pairs <= set(new_selection.pairs)
-    rejects = {
-        s for p in set(old_selection.pairs) - kept_pairs for s in (p.sentence_1, p.sentence_2)
-    }
+    rejected_pairs = set(old_selection.pairs) - kept_pairs
+    rejects = {s for p in rejected_pairs for s in (p.sentence_1, p.sentence_2)}
     assert not rejects & {s for p in new_selection.pairs for s in (p.sentence_1, p.sentence_2)}
 
 
@@ -131,10 +130,8 @@ def test_published_sum_of_worst_ranks(published_data: Path, triplets: tuple[Trip
     published_ids = {triplet.triplet_id for triplet in published_triplets}
     ranks = zip(triplets, worst_ranks(triplets), strict=True)
     assert sum(rank for t, rank in ranks if t.triplet_id in published_ids) == 9_978
-    selected_ids, published = (
-        ids_by_model_pair(new_selection.triplets),
-        ids_by_model_pair(published_triplets),
-    )
+    selected_ids = ids_by_model_pair(new_selection.triplets)
+    published = ids_by_model_pair(published_triplets)
     assert sum(selected_ids[pair] == published[pair] for pair in published) == 35
 
 

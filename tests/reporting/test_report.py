@@ -159,28 +159,15 @@ _SIGNS = st.text(st.sampled_from("\\*`#|-+{}<&a "))
 @given(value=_SIGNS.map(lambda text: f"x{text}x") | st.just("# heading\n\n- item\n| cell |"))
 def test_template_values_are_plain_text(value: str) -> None:
     """Witness: the expected parts of the template, written by hand."""
-    plain_text = " ".join(value.split("\n")) if "\n\n" not in value else "# heading - item | cell |"
+    text = " ".join(value.split("\n")) if "\n\n" not in value else "# heading - item | cell |"
     report = fill_template("tests.reporting", "values.md.jinja", value=value)
     assert report == Report(
-        plain_text,
+        text,
         [
-            Paragraph(plain_text),
-            Paragraph(
-                (
-                    f"Before {plain_text}, ",
-                    strong(plain_text),
-                    ", ",
-                    code(plain_text),
-                    ", and after.",
-                )
-            ),
-            Bullets([plain_text, f"{plain_text} and 1,200"]),
-            Table(
-                ["name", plain_text, "note"],
-                [[plain_text, "0.5", (strong(plain_text),)]] * 2,
-                texts=1,
-                notes=1,
-            ),
+            Paragraph(text),
+            Paragraph((f"Before {text}, ", strong(text), ", ", code(text), ", and after.")),
+            Bullets([text, f"{text} and 1,200"]),
+            Table(["name", text, "note"], [[text, "0.5", (strong(text),)]] * 2, texts=1, notes=1),
         ],
     )
 

@@ -46,6 +46,13 @@ def make_step(folder: Path, **settings: object) -> DesignWaves:
     return DesignWaves.of(options)
 
 
+def start(folder: Path, **settings: object) -> DesignWaves:
+    """Design the first wave, and return the step."""
+    step = make_step(folder, **settings)
+    step.run()
+    return step
+
+
 def prefer_first(trial: Trial) -> int:
     """Return the rating of a participant who agrees with the alphabetically first model."""
     if trial.condition is Condition.CATCH:
@@ -79,8 +86,7 @@ def assert_repeated(folder: Path) -> None:
 
 
 def test_waves_end_with_the_verdict_of_the_witness(folder: Path) -> None:
-    step = make_step(folder)
-    step.run()
+    step = start(folder)
     first_trials = read_trials(step.out)
     assert {trial.group for trial in first_trials} == {1, 2, 3, 4}
     # Settings may change before the first response
@@ -112,8 +118,7 @@ def test_waves_end_with_the_verdict_of_the_witness(folder: Path) -> None:
 
 
 def test_partial_data_copies_and_kills_change_nothing(folder: Path) -> None:
-    step = make_step(folder)
-    step.run()
+    step = start(folder)
     responses = respond(read_trials(step.out), range(1, 5))
     for n, part in enumerate((responses[:13], responses[13:30])):
         write(folder, f"{n}", part)
@@ -134,8 +139,7 @@ def test_partial_data_copies_and_kills_change_nothing(folder: Path) -> None:
 
 
 def test_only_first_list_of_a_participant_counts(folder: Path) -> None:
-    step = make_step(folder)
-    step.run()
+    step = start(folder)
     trials = read_trials(step.out)
     second_list = [replace(r, participant="p1") for r in respond(trials, [2])]
     write(folder, "1", [*respond(trials, [1]), *second_list])
@@ -144,8 +148,7 @@ def test_only_first_list_of_a_participant_counts(folder: Path) -> None:
 
 
 def test_counted_list_does_not_change(folder: Path) -> None:
-    step = make_step(folder, people_per_list=2)
-    step.run()
+    step = start(folder, people_per_list=2)
     trials = read_trials(step.out)
     assert {trial.group for trial in trials} == {1, 2}
     responses = respond(trials, [1])
@@ -179,8 +182,7 @@ def test_counted_list_does_not_change(folder: Path) -> None:
 
 
 def test_late_list_counts_later_and_rules_are_fixed(folder: Path) -> None:
-    step = make_step(folder)
-    step.run()
+    step = start(folder)
     write(folder, "1", respond(read_trials(step.out), [1, 2, 3]))
     make_step(folder, people_per_wave=3).run()  # continues without list 4
     history = record_of(step.out)["history"]
@@ -201,8 +203,7 @@ def test_rerun_from_data_keeps_the_wave_in_progress(folder: Path) -> None:
         is_catch = trial.condition is Condition.CATCH
         return 1 if is_catch or int(trial.trial_id[-4:], 16) % 2 else 6
 
-    step = make_step(folder)
-    step.run()
+    step = start(folder)
     for wave, n_people in ((1, 4), (2, 4), (3, 2)):
         first = 4 * wave - 3
         responses = respond(read_trials(step.out), range(first, first + n_people), rate)
@@ -217,8 +218,7 @@ def test_first_wave_from_a_design(folder: Path) -> None:
         triplets=some_triplets(6, MODELS), groups=2, random_per_group=0, catch_per_group=0
     )
     write_table(folder / "first.csv", trial_columns(design.trials))
-    step = make_step(folder, first=folder / "first.csv")
-    step.run()
+    step = start(folder, first=folder / "first.csv")
     assert read_trials(step.out) == design.trials
     with pytest.raises(InputError, match="multiple of the 2 groups"):
         make_step(folder, first=folder / "first.csv", people_per_wave=3).run()
@@ -235,8 +235,7 @@ def test_first_wave_from_a_design(folder: Path) -> None:
 
 
 def test_changed_trials_are_refused(folder: Path) -> None:
-    step = make_step(folder)
-    step.run()
+    step = start(folder)
     write(folder, "1", respond(read_trials(step.out), range(1, 5)))
     text = step.out.read_text(encoding="utf-8").replace(",4,", ",3,", 1)
     text = text.replace('"4"', '"3"', 1) if text == step.out.read_text(encoding="utf-8") else text
@@ -246,8 +245,7 @@ def test_changed_trials_are_refused(folder: Path) -> None:
 
 
 def test_wave_ends_despite_excluded_participants(folder: Path) -> None:
-    step = make_step(folder)
-    step.run()
+    step = start(folder)
     trials = read_trials(step.out)
     careless_responses = respond(trials, [4], lambda trial: 7 - prefer_first(trial))
     write(folder, "1", respond(trials, [1, 2, 3]) + careless_responses)
@@ -259,8 +257,7 @@ def test_wave_ends_despite_excluded_participants(folder: Path) -> None:
 
 
 def test_waves_end_at_the_maximum_of_participants(folder: Path) -> None:
-    step = make_step(folder, max_people=4)
-    step.run()
+    step = start(folder, max_people=4)
     write(folder, "1", respond(read_trials(step.out), range(1, 5)))
     verdict = make_step(folder, max_people=4).run()
     record = record_of(step.out)
@@ -270,8 +267,7 @@ def test_waves_end_at_the_maximum_of_participants(folder: Path) -> None:
 
 def test_verdict_is_shown_if_the_pool_is_too_small(folder: Path) -> None:
     write_table(folder / "triplets.csv", columns_of(Triplet, some_triplets(10, MODELS)))
-    step = make_step(folder)
-    step.run()
+    step = start(folder)
     write(folder, "1", respond(read_trials(step.out), range(1, 5)))
     make_step(folder).run()
     record = record_of(step.out)
@@ -280,8 +276,7 @@ def test_verdict_is_shown_if_the_pool_is_too_small(folder: Path) -> None:
 
 
 def test_verify_recomputes_the_verdicts(folder: Path) -> None:
-    step = make_step(folder)
-    step.run()
+    step = start(folder)
     write(folder, "1", respond(read_trials(step.out), range(1, 5)))
     make_step(folder).run()
     assert not verify_folder(folder).wrong
@@ -299,14 +294,12 @@ def test_wave_waits_for_decisions_and_avoids_rejected_items(folder: Path) -> Non
     some_items = [i for n, i in enumerate(items) if n % 40 < 14]
     decisions = [replace(i, decision=reject if n % 2 else keep) for n, i in enumerate(some_items)]
     write_review(folder / "review.csv", decisions)
-    step = make_step(folder, review=(folder / "review.csv",), trials_per_person=3)
-    step.run()
+    step = start(folder, review=(folder / "review.csv",), trials_per_person=3)
     shown_trials = read_trials(step.out)
     kept_ids = {item.item_id for item in decisions if item.decision is keep}
     assert {trial.source_id for trial in shown_trials if trial.model_1} <= kept_ids
     write(folder, "1", respond(shown_trials, range(1, 5)))
-    step = make_step(folder, review=(folder / "review.csv",), trials_per_person=3)
-    step.run()
+    step = start(folder, review=(folder / "review.csv",), trials_per_person=3)
     record = record_of(step.out)
     assert len(record["waves"]) == 1
     assert "decisions about 78 triplets" in record["status"]
@@ -334,8 +327,7 @@ def test_counted_answers_need_their_data_and_do_not_change(folder: Path) -> None
 
 @pytest.mark.parametrize("missing_name", ["trials.csv", "trials.csv.waves.csv"])
 def test_first_wave_is_designed_again_after_a_kill(folder: Path, missing_name: str) -> None:
-    step = make_step(folder)
-    step.run()
+    step = start(folder)
     make_step(folder, trials_per_person=3).run()
     (folder / missing_name).unlink()  # as if killed between the two tables
     make_step(folder).run()

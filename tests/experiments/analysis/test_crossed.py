@@ -94,13 +94,8 @@ def test_variance_matches_the_corrected_bootstrap(measure: Measure) -> None:
     people_drawn = rng.multinomial(n, np.full(n, 1 / n), 4_000) / n
     by_item = measure.model(group.ratios[:, items_drawn], group.preferences[:, items_drawn])
     values = measure.model(group.ratios, group.preferences)
-    draws = np.stack(
-        [
-            np.einsum("pms,sp->ms", by_item, people_drawn),
-            by_item.mean(axis=0),
-            (people_drawn @ values).T,
-        ]
-    )
+    both = np.einsum("pms,sp->ms", by_item, people_drawn)
+    draws = np.stack([both, by_item.mean(axis=0), (people_drawn @ values).T])
     groups = jackknife(ratings, measure, masks)
     for first, second in ((0, None), (0, 1)):
         samples = draws[:, first] - (0 if second is None else draws[:, second])

@@ -22,7 +22,7 @@ from contstim.experiments.analysis.e_values import (
 ALPHA = 0.05
 
 
-def build_match(x: list[float], a: str = "a", b: str = "b") -> Match:
+def new_match(x: list[float], a: str = "a", b: str = "b") -> Match:
     return Match(a, b, np.array(x, np.float64), np.ones(len(x)))
 
 
@@ -60,22 +60,15 @@ def test_outcomes_are_means_over_participants_of_a_list() -> None:
 def test_winner_needs_more_evidence_than_a_beaten_model() -> None:
     # Without data on c, E of b against a is enough to drop a from three models, not to win
     n = next(n for n in range(1, 99) if log_e_values(np.ones(n))[-1] >= log(2 / ALPHA))
-    matches = [build_match([-1.0] * n), build_match([], "a", "c"), build_match([1.0] * n, "b", "c")]
+    matches = [new_match([-1.0] * n), new_match([], "a", "c"), new_match([1.0] * n, "b", "c")]
     verdict = verdict_of(matches, ALPHA)
     assert (verdict.beaten, verdict.surviving, verdict.winner) == ({"a": "b", "c": "b"}, ["b"], "")
-    matches = [
-        build_match([-1.0] * 2 * n),
-        build_match([], "a", "c"),
-        build_match([1.0] * 2 * n, "b", "c"),
-    ]
+    x = [1.0] * 2 * n
+    matches = [new_match([-1.0] * 2 * n), new_match([], "a", "c"), new_match(x, "b", "c")]
     assert verdict_of(matches, ALPHA).winner == "b"
-    cycle = [
-        build_match([1.0] * 9),
-        build_match([-1.0] * 9, "a", "c"),
-        build_match([1.0] * 9, "b", "c"),
-    ]
+    cycle = [new_match([1.0] * 9), new_match([-1.0] * 9, "a", "c"), new_match([1.0] * 9, "b", "c")]
     assert verdict_of(cycle, ALPHA).text.startswith("No model beats all others")
-    assert verdict_of([build_match([0.2])], ALPHA).text == "Undecided between a, b."
+    assert verdict_of([new_match([0.2])], ALPHA).text == "Undecided between a, b."
 
 
 def test_equal_model_is_rarely_dropped_at_any_look() -> None:
@@ -109,12 +102,12 @@ def test_interval_contains_the_mean_and_shrinks() -> None:
     for n in (20, 200):
         for _ in range(50):
             x = rng.choice([-1.0, 0.0, 1.0], n, p=[0.2, 0.2, 0.6])
-            low, high = build_match(x.tolist()).interval(ALPHA)
+            low, high = new_match(x.tolist()).interval(ALPHA)
             n_covering += low <= 0.4 <= high
             widths[n] = high - low
     assert n_covering >= 95
     assert widths[200] < widths[20] / 2
-    assert build_match([]).interval(ALPHA) == (-1, 1)
+    assert new_match([]).interval(ALPHA) == (-1, 1)
 
 
 @pytest.mark.parametrize(

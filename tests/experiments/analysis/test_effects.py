@@ -79,10 +79,8 @@ def test_results_are_means_over_groups_of_participant_means() -> None:
     step = (ratings, Scope.NATURAL, COSINE, family)
     groups, by_person = (compare(*step, Sampling(units)) for units in UNITS)
     evaluation = groups.evaluation
-    for side, values in (
-        ("value_first", evaluation.values[:, 0]),
-        ("value_second", evaluation.lower[:, 0]),
-    ):
+    of_model, of_ceiling = evaluation.values[:, 0], evaluation.lower[:, 0]
+    for side, values in (("value_first", of_model), ("value_second", of_ceiling)):
         means = [values[evaluation.groups == n].mean() for n in (1, 2, 3)]
         assert getattr(groups.comparisons[0], side) == pytest.approx(np.mean(means))
         assert getattr(by_person.comparisons[0], side) == pytest.approx(values.mean())

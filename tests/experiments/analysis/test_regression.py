@@ -99,8 +99,8 @@ def test_errors_match_the_spread_of_estimates() -> None:
     sd = np.std([fit["coefficients"]["ratio"].value for fit in fits], ddof=1)
     clustered = np.mean([fit["coefficients"]["ratio"].standard_error for fit in fits])
     single = [(c, {"ratio": r}, np.arange(len(c)), np.arange(len(c))) for c, r, _, _ in runs[:5]]
-    fits = [clustered_logit(*run)["coefficients"]["ratio"] for run in single]
-    naive = np.mean([fit.standard_error for fit in fits])
+    slopes = [clustered_logit(*run)["coefficients"]["ratio"] for run in single]
+    naive = np.mean([slope.standard_error for slope in slopes])
     assert clustered == pytest.approx(sd, rel=0.3)
     assert naive < 0.6 * sd
 
@@ -129,10 +129,8 @@ def test_planted_effect_is_recovered(oriented: bool) -> None:
     """Without variance of items the effect is .05 per nat, also if all ratios are negative."""
     choices, ratios, participants, items = simulate_choices(8, people=60, items=400, spread=0.0)
     is_swapped = (ratios > 0) & oriented
-    choices, ratios = (
-        np.where(is_swapped, 1 - choices, choices),
-        np.where(is_swapped, -ratios, ratios),
-    )
+    choices = np.where(is_swapped, 1 - choices, choices)
+    ratios = np.where(is_swapped, -ratios, ratios)
     fit = clustered_logit(choices, {"ratio": ratios}, participants, items)["coefficients"]["ratio"]
     assert fit.low < 0.05 < fit.high
     assert fit.standard_error < 0.003
@@ -258,8 +256,7 @@ def test_coefficients_that_rest_on_few_choices_are_noted() -> None:
         for group in ratings.groups
     )
     assert 0 < n_against < 10
-    note_by_model = {
-        row["model"]: row["note"] for row in regressions(ratings, 0.95) if row["scope"] != "overall"
-    }
+    rows = [row for row in regressions(ratings, 0.95) if row["scope"] != "overall"]
+    note_by_model = {row["model"]: row["note"] for row in rows}
     assert note_by_model["a"].startswith(f"{n_against} of 144 choices go against the model")
     assert note_by_model["b"] == note_by_model["c"] == ""

@@ -116,18 +116,13 @@ def verify_review(
     for trial_id, item in kept_trials.items():
         drawn_sentences = item.sentences[: 1 if item.condition == Condition.CATCH else 2]
         is_unused = all(uses[s.bare] == (trial_id in design_ids) for s in item.sentences)
-        if (
-            is_unused
-            and item.group <= groups
-            and all(s.bare in natural_texts for s in drawn_sentences)
-        ):
+        are_natural = all(s.bare in natural_texts for s in drawn_sentences)
+        if is_unused and item.group <= groups and are_natural:
             n_possible[item.condition, item.group] += 1
     for condition, needs in zip(FILLERS, (random_per_group, catch_per_group), strict=True):
         for group in range(1, groups + 1):
-            n_actual, n_achievable = (
-                n_kept[condition, group],
-                min(needs, n_possible[condition, group]),
-            )
+            n_actual = n_kept[condition, group]
+            n_achievable = min(needs, n_possible[condition, group])
             require_that(
                 n_actual >= n_achievable,
                 f"group {group} keeps {n_actual} {condition} trials, and could {n_achievable}",
@@ -212,10 +207,8 @@ def test_random_pair_with_a_natural_source_sentence_is_removed() -> None:
 
 def test_last_file_decides_the_group_of_a_trial() -> None:
     second = design_with(seed=5)
-    rows = (
-        *review_trials(BEFORE.trials, set()).decisions,
-        *review_trials(second.trials, set()).decisions,
-    )
+    designs = (BEFORE, second)
+    rows = tuple(row for d in designs for row in review_trials(d.trials, set()).decisions)
     reviews = Review(rows, (0, len(BEFORE.trials)))
     assert groups_of_trials(second.trials) <= groups_of_trials(design_with(review=reviews).trials)
 

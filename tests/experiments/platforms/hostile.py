@@ -10,6 +10,8 @@ from contstim.testing.platform import HOSTILE
 from contstim.words.sentence import Sentence
 from tests.experiments.responses.experiment import make_trials
 
+People = Mapping[str, str]
+"""List of each participant, by name."""
 EVALUATED = ("[[Choices]] [1, 2, 3]", "[[PageBreak]]", "A \\n in a text.", "1984.")
 """Sentences that PsychoPy would evaluate or change."""
 

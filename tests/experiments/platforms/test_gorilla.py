@@ -1,6 +1,5 @@
 """Gorilla: filling the user's spreadsheet, and importing data of both task builders."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.gorilla import PLATFORM, export_gorilla, import_gorilla
 from contstim.experiments.responses.checks import Problem
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
-from tests.experiments.platforms.hostile import hostile_trials, write_rows
+from tests.experiments.platforms.hostile import People, hostile_trials, write_rows
 
 TRIALS = hostile_trials()
 END = "END OF FILE\r\n"
@@ -69,7 +68,7 @@ def data(
     planted: PlantedAnswers,
     *,
     prefix: str = "",
-    people: Mapping[str, str] = PEOPLE,
+    people: People = PEOPLE,
 ) -> Path:
     """Write an event for each response, with fixations and instructions between them.
 
@@ -99,9 +98,7 @@ class TestContract(PlatformContract):
     sentence_columns = ("sentence_left", "sentence_right")
     is_html = True
 
-    def data(
-        self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]
-    ) -> list[Path]:
+    def data(self, folder: Path, out: Path, answers: PlantedAnswers, people: People) -> list[Path]:
         return [data(folder, out / "data.csv", answers, people=people)]
 
 

@@ -1,7 +1,6 @@
 """Importing data of jsPsych, which are generated from known responses."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from contstim.experiments.platforms.jspsych import PLATFORM, import_jspsych
 from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.table import Response
 from contstim.testing.platform import PlantedAnswers, PlatformContract
-from tests.experiments.platforms.hostile import write_rows
+from tests.experiments.platforms.hostile import People, write_rows
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = make_trials()
@@ -86,9 +85,7 @@ class TestContract(PlatformContract):
     def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
         return study_lists(json.loads((folder / "study.json").read_text(encoding="utf-8")))
 
-    def data(
-        self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]
-    ) -> list[Path]:
+    def data(self, folder: Path, out: Path, answers: PlantedAnswers, people: People) -> list[Path]:
         lists = self.lists(folder)
         for name, group in people.items():
             for position, row in enumerate(answers.shuffled(lists[group]), start=1):

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -15,7 +14,7 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.pcibex import PLATFORM, export_pcibex, import_pcibex
 from contstim.experiments.responses.checks import Problem
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
-from tests.experiments.platforms.hostile import hostile_trials
+from tests.experiments.platforms.hostile import People, hostile_trials
 
 TRIALS = hostile_trials()
 NODE = shutil.which("node")
@@ -115,7 +114,7 @@ def test_script_shows_and_logs_all_imported_fields(folder: Path, tmp_path: Path)
     assert ["send", "send"] in commands
 
 
-def results(folder: Path, people: Mapping[str, str], planted: PlantedAnswers) -> str:
+def results(folder: Path, people: People, planted: PlantedAnswers) -> str:
     """Return results as PCIbex writes them: an instruction trial, then shuffled trials.
 
     The format is that of doc.pcibex.net, *Logging data*: comments rename columns wherever the
@@ -149,9 +148,7 @@ class TestContract(PlatformContract):
     sentence_columns = ("left_html", "right_html")
     is_html = True
 
-    def data(
-        self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]
-    ) -> list[Path]:
+    def data(self, folder: Path, out: Path, answers: PlantedAnswers, people: People) -> list[Path]:
         path = out / "results.csv"
         path.write_text(results(folder, people, answers), encoding="utf-8")
         return [path]

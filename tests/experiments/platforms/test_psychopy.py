@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
 from contstim.testing.platform import TRIALS as CONTRACT_TRIALS
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
-from tests.experiments.platforms.hostile import hostile_trials, write_rows
+from tests.experiments.platforms.hostile import People, hostile_trials, write_rows
 
 TRIALS = hostile_trials(brackets=False)
 PEOPLE = {"ann": "L01", "=HYPERLINK(1)": "L04", "ben, jr.": "L02"}
@@ -170,7 +169,7 @@ def test_script_compiles_with_the_keys_of_the_scale(folder: Path, tmp_path: Path
 
 
 def data(
-    folder: Path, out: Path, planted: PlantedAnswers, kind: str, people: Mapping[str, str] = PEOPLE
+    folder: Path, out: Path, planted: PlantedAnswers, kind: str, people: People = PEOPLE
 ) -> list[Path]:
     """Write a file for each participant in PsychoPy's wide format, with its trailing delimiter."""
     files: list[Path] = []
@@ -199,9 +198,7 @@ def data(
 class TestContract(PlatformContract):
     platform = PLATFORM
 
-    def data(
-        self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]
-    ) -> list[Path]:
+    def data(self, folder: Path, out: Path, answers: PlantedAnswers, people: People) -> list[Path]:
         return data(folder, out, answers, "keyboard", people)
 
 

@@ -15,7 +15,7 @@ from contstim.experiments.platforms.texts import button_labels, labels
 from contstim.experiments.responses.checks import Problem
 from contstim.items.scale import Scale
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows, read_html
-from tests.experiments.platforms.hostile import hostile_trials, write_rows
+from tests.experiments.platforms.hostile import People, hostile_trials, write_rows
 
 TRIALS = hostile_trials()
 PEOPLE = {"R_1": "L01", "R_2": "L04", "R_3": "L02", "R_4": "L03"}
@@ -98,7 +98,7 @@ def data(
     planted: PlantedAnswers,
     *,
     timing: bool = True,
-    people: Mapping[str, str] = PEOPLE,
+    people: People = PEOPLE,
 ) -> list[dict[str, object]]:
     """Write a CSV export: three header rows, then a row for each participant with one block."""
     key = read_csv_rows(folder / "key.csv")
@@ -141,9 +141,7 @@ class TestContract(PlatformContract):
                 row["left_sentence"], row["right_sentence"] = (html.unescape(c) for c in cells)
         return lists
 
-    def data(
-        self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]
-    ) -> list[Path]:
+    def data(self, folder: Path, out: Path, answers: PlantedAnswers, people: People) -> list[Path]:
         data(folder, out / "data.csv", answers, people=people)
         return [out / "data.csv"]
 

@@ -205,10 +205,8 @@ def test_session_is_stored_with_its_events(
     questions = [(a.question, a.answer) for a in collected_questions(served.database)]
     assert questions == [("age", "31"), ("language", "English"), ("remarks", "=1, as usual")]
     imported = import_collected([served.database], on_scale(TRIALS, scale))
-    assert {finding.problem for finding in imported.report.findings} <= {
-        Problem.TOO_FAST,
-        Problem.ONE_RATING,
-    }
+    problems = {finding.problem for finding in imported.report.findings}
+    assert problems <= {Problem.TOO_FAST, Problem.ONE_RATING}
     by_id = {trial.trial_id: trial for trial in TRIALS}
     for position, (row, (sentences, response)) in enumerate(
         zip(imported.responses, answers, strict=True), start=1

@@ -182,10 +182,8 @@ def test_exclude_table_and_required_participant_columns(tmp_path: Path) -> None:
         "slow,first_language,German\ncalm,first_language,German\n"
     )
     assert admit(ONE_GROUP, plant(**FIELDS), exclusions=rules).excluded == admitted.excluded
-    assert [*admitted.counts.items()][2:] == [
-        ("named in a table", 2),
-        ("first_language other than English", 1),
-    ]
+    counts = [*admitted.counts.items()][2:]
+    assert counts == [("named in a table", 2), ("first_language other than English", 1)]
 
 
 def test_partial_keeps_unfinished_sessions_that_pass_rules() -> None:
