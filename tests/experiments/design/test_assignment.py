@@ -19,11 +19,9 @@ def is_valid(items: Sequence[Item], groups: Sequence[int], n_groups: int) -> boo
     assignments = list(zip(items, groups, strict=True))
     text_counts = Counter((text, g) for (_, texts), g in assignments for text in texts)
     share_counts = Counter((share, g) for (share, _), g in assignments)
-    shares = {share for share, _ in items}
-    counts = {share_counts[share, g] for share in shares for g in range(n_groups)}
     sizes = Counter(share for share, _ in items)
     is_even = all(share_counts[s, g] * n_groups == sizes[s] for s in sizes for g in range(n_groups))
-    return max(text_counts.values(), default=0) <= 1 and is_even and bool(counts)
+    return max(text_counts.values(), default=0) <= 1 and is_even
 
 
 @st.composite

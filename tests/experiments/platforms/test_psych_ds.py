@@ -142,7 +142,6 @@ def test_simulated_responses_need_a_setting_and_are_marked(tmp_path: Path) -> No
     description = json.loads((folder / "dataset_description.json").read_text(encoding="utf-8"))
     assert description["name"] == "Controversial pairs, 1 (people and artificial participants)"
     assert "2 of 3 participants were simulated" in description["description"]
-    assert "what people said" not in description["description"]
     assert "2 of 3 participants were simulated" in (folder / "README.md").read_text()
     rows = read_csv_rows(folder / "data" / DATA.format("responses"))
     names = {(row["participant"], row["simulated"]) for row in rows}

@@ -59,7 +59,6 @@ class TestClassifier(ScorerContract):
     def test_the_convention_says_how_scores_come_about(self, model: Scorer) -> None:
         assert model.convention.unit == UNIT
         assert model.convention.rule == "signed-confidence"
-        assert model.convention == model.convention
 
     def test_signed_confidence_equals_transformers(self, model: Scorer, folder: Path) -> None:
         """Witness: the `transformers` pipeline, which returns the likelier label and its share."""

@@ -102,10 +102,6 @@ def list_shown_items(page: Any) -> list[str]:
     return list(page.evaluate(f"{cards}.map(card => review.data.items[card.dataset.place].id)"))
 
 
-def list_filled_items(page: Any) -> list[str]:
-    return [str(text) for text in page.locator(".item .id").all_inner_texts()]
-
-
 def test_keyboard_reviews_survive_reload_and_are_read(open_page: Open, tmp_path: Path) -> None:
     """Witness: the file written in Python with the same decisions, byte for byte."""
     page = open_page()
