@@ -20,7 +20,7 @@ test: .venv/ready
 	OMP_NUM_THREADS=1 $(RUN)python -m pytest -m "not published and not slow and not real" -n 2 --dist loadfile
 
 slow: .venv/ready
-	OMP_NUM_THREADS=1 $(RUN)python -m pytest -m slow -n 2
+	OMP_NUM_THREADS=1 $(RUN)python -m pytest -m slow -n 2 --dist worksteal
 
 # Lines that no test of `make test` runs; takes 1.5 times as long
 coverage: .venv/ready
