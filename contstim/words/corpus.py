@@ -178,11 +178,8 @@ def _split_prose(lines: Iterable[str]) -> Iterator[Sentence]:
     trainer = PunktTrainer()
     trainer.train(text, finalize=True)
     splitter = PunktSentenceTokenizer(trainer.get_params())
-    pieces = (splitter.tokenize(part) for part in _SENTENCE_SPAN.findall(text))
-    for piece in chain.from_iterable(pieces):
-        if not any(map(str.isalnum, piece)):
-            continue
-        sentence = Sentence.parse(piece)
+    pieces = chain.from_iterable(map(splitter.tokenize, _SENTENCE_SPAN.findall(text)))
+    for sentence in map(Sentence.parse, (p for p in pieces if any(map(str.isalnum, p)))):
         # Except in the last word, a full stop belongs to an abbreviation
         *inner, last = sentence.words
         stripped = [*(word.strip(_PUNCTUATION) for word in inner), last.strip(_PUNCTUATION + ".")]

@@ -41,6 +41,7 @@ _MARKS = frozenset(regex.findall(r"[\p{Sentence_Terminal}…]", _ALL_SIGNS))
 ALL_END_MARKS = _MARKS | {";"}
 """End marks of all scripts; the semicolon is an end mark in Greek only."""
 
+_UNWRITABLE = re.compile(r"[\0\ud800-\udfff]")  # null character, half of a surrogate pair
 _CLOSING_SIGNS = "".join(
     regex.findall(r"(?V1)[[\p{Sentence_Break=Close}״＂＇]--\p{Ps}]|\s", _ALL_SIGNS)
 )
@@ -98,13 +99,7 @@ def is_word(text: str) -> bool:
 
 
 def _is_writable(text: str) -> bool:
-    if "\0" in text:
-        return False
-    try:
-        # Half of a surrogate pair cannot be encoded
-        return text.isascii() or bool(text.encode())
-    except UnicodeEncodeError:
-        return False
+    return text.isprintable() or _UNWRITABLE.search(text) is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +151,8 @@ class Sentence:
         if not isinstance(text, str):
             raise SentenceError(f"{shortened(text)} is not a sentence; expected a text with words.")
         text = normalise_text(text).strip()
-        last = text[-1:]
-        # For speed: nearly all texts end in one of three marks or in a letter
-        if text.endswith(END_MARKS):
-            bare, end = text[:-1], last
-        else:
-            bare, end = (text, ".") if last.isalnum() else split_end(text)
+        # Nearly all texts end in one of three marks, so this test is for speed
+        bare, end = (text[:-1], text[-1]) if text.endswith(END_MARKS) else split_end(text)
         words = tuple(bare.split())
         if not words:
             raise SentenceError(f"A sentence needs at least one word; {text!r} has none.")
