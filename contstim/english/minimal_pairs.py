@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,9 +99,10 @@ class Generator:
                 tops.append((top, _right_side(paradigm, " ".join(patterns)), 1.0))
                 self._tops[paradigm.uid, number] = Symbol(top.category)
         phrases = resources.files("contstim.english").joinpath("phrases.fcfg").read_text("utf-8")
-        texts = dict.fromkeys(paradigm.rules for paradigm in paradigms)
+        texts = dict.fromkeys(p.rules for p in paradigms if p.rules.strip())
         own_rules = [rule for text in texts for rule in _read_paradigm_rules(text)]
         self._grammar = Grammar((*rules(), *further_rules(phrases), *own_rules, *tops), lexicon())
+        self._sampler = Sampler(self._grammar)
         categories = self._grammar.categories - {top.category for top, _, _ in tops}
         for (uid, _), (_, right, _) in zip(self._tops, tops, strict=True):
             unknown = [p.category for p in right if p.category not in categories]
@@ -111,10 +111,6 @@ class Generator:
                     f"Paradigm {uid}: {', '.join(unknown)} is not a category of the grammar; "
                     f"the categories are {', '.join(sorted(categories))}."
                 )
-
-    @cached_property
-    def _sampler(self) -> Sampler:
-        return Sampler(self._grammar)
 
     def pairs(self, paradigm: Paradigm, n: int, *, seed: int) -> list[LabelledPair]:
         """Return n distinct pairs of a paradigm; they depend only on the seed.
@@ -299,9 +295,7 @@ def _right_side(paradigm: Paradigm, right: str) -> tuple[Pattern, ...]:
 
 
 def _read_paradigm_rules(text: str) -> tuple[GrammarRule, ...]:
-    own_rules = (
-        _read_rules(text, "Cannot read the rules of a paradigm file") if text.strip() else ()
-    )
+    own_rules = _read_rules(text, "Cannot read the rules of a paradigm file")
     if weightless := [left.category for left, _, weight in own_rules if not weight > 0]:
         raise InputError(
             f"The rules of {', '.join(weightless)} must end in a probability, such as [1.0]."

@@ -15,6 +15,8 @@ import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from contstim.english.grammar import START, Grammar, collector_paused, grammar
 from contstim.english.words import indefinite_article
 from contstim.errors import InputError
@@ -29,8 +31,7 @@ if TYPE_CHECKING:
 
 SHORTEST, LONGEST = 3, 16
 # Shares of sentence lengths, in percent: a mean of 8 words.
-LENGTH_SHARES = {3: 1, 4: 4, 5: 9, 6: 13, 7: 16, 8: 17, 9: 14, 10: 10, 11: 7, 12: 4, 13: 2, 14: 1.5}
-LENGTH_SHARES |= {15: 1, 16: 0.5}
+LENGTH_SHARES = dict(enumerate((1, 4, 9, 13, 16, 17, 14, 10, 7, 4, 2, 1.5, 1, 0.5), SHORTEST))
 # Maximum number of consecutive draws without a new sentence.
 PATIENCE = 20_000
 # Categories of content words. A content word must not occur twice in a sentence.
@@ -153,22 +154,20 @@ class Sampler:
         if symbol in self.grammar.words:
             entries = [e for e in self.grammar.words[symbol] if words in (None, len(e.words))]
             return entries, list(itertools.accumulate(entry.weight for entry in entries))
-        ways: list[tuple[tuple[Symbol, ...], tuple[int | None, ...]]] = []
-        weights: list[float] = []
-        for children, probability in self.grammar.phrases[symbol].items():
-            if words is None:
-                ways.append((children, (None,) * len(children)))
-                weights.append(probability)
-                continue
-            for split, weight in self._splits(children, words):
-                ways.append((children, split))
-                weights.append(probability * weight)
-        return ways, list(itertools.accumulate(weights))
+        weighted = [
+            ((children, split), probability * weight)
+            for children, probability in self.grammar.phrases[symbol].items()
+            for split, weight in self._splits(children, words)
+        ]
+        totals = list(itertools.accumulate(weight for _, weight in weighted))
+        return [expansion for expansion, _ in weighted], totals
 
     def _splits(
-        self, children: tuple[Symbol, ...], words: int
-    ) -> list[tuple[tuple[int, ...], float]]:
+        self, children: tuple[Symbol, ...], words: int | None
+    ) -> list[tuple[tuple[int | None, ...], float]]:
         """Return the possible numbers of words of the children, with their probabilities."""
+        if words is None:
+            return [((None,) * len(children), 1.0)]
         first = self.lengths(children[0])
         if len(children) == 1:
             return [((words,), first[words])] if first[words] else []
@@ -185,12 +184,7 @@ class Sampler:
 
 def convolve(first: Lengths, second: Lengths) -> Lengths:
     """Return the distribution of the sum of two lengths, truncated at `LONGEST`."""
-    total = [0.0] * (LONGEST + 1)  # total[n] = sum over i of first[i] * second[n - i]
-    for i, p in enumerate(first):
-        if p:
-            for j, q in enumerate(second[: LONGEST + 1 - i]):
-                total[i + j] += p * q
-    return tuple(total)
+    return tuple(np.convolve(first, second)[: LONGEST + 1].tolist())
 
 
 @functools.cache
