@@ -187,15 +187,14 @@ class ExportContract:
 
     def displayed_texts(self, row: Mapping[str, str]) -> tuple[str, str]:
         """Return the texts on the left and on the right, as a participant reads them."""
-        left_text, right_text = (row[column] for column in self.sentence_columns)
+        texts = tuple(row[column] for column in self.sentence_columns)
         if self.is_html:
-            (left_text, left_tags), (right_text, right_tags) = map(
-                read_html, (left_text, right_text)
-            )
+            texts, tags = zip(*map(read_html, texts), strict=True)
             # Tags in a sentence must be shown as text
-            assert left_tags == right_tags == []
+            assert not any(tags)
         # Exports put this prefix before a cell that a spreadsheet would run as a formula
-        return left_text.removeprefix(NO_BREAK_SPACE), right_text.removeprefix(NO_BREAK_SPACE)
+        left_text, right_text = (text.removeprefix(NO_BREAK_SPACE) for text in texts)
+        return left_text, right_text
 
     def check_shown(self, trials: Sequence[Trial], folder: Path) -> None:
         """Check that each list has all trials of one group.
