@@ -38,10 +38,9 @@ def reproduce_adc(data: Path | str) -> tuple[AcceptabilityEvaluation, dict[str, 
     Raises:
         InputError: if a file is missing, or its content does not have the published form.
     """
-    folder = next(
-        (f for f in (Path(data), Path(data) / "li-adger") if (f / "output").is_dir()), None
-    )
-    if folder is None or not (folder / "output" / _MASKED).is_file():
+    folders = (Path(data), Path(data) / "li-adger")
+    folder = next((f for f in folders if (f / "output" / _MASKED).is_file()), None)
+    if folder is None:
         raise InputError(
             f"{data} has no output/{_MASKED}. Name a copy of hjvm/acceptability_delta_criterion."
         )

@@ -176,19 +176,16 @@ def _published_ceiling(ratings: Ratings) -> float:
     Means that are equal in exact arithmetic may differ in the last bit, and so in rank. `analyze`
     rounds them, so that they tie.
     """
-    cosines = []
+    cosines: list[float] = []
     for group in ratings.groups:
         ranks = measures.signed_ranks(group.preferences)
         unit = ranks / np.sqrt(measures.rank_squares(ranks))[:, None]
-        means_of_others = [
-            np.delete(unit, person, axis=0).mean(axis=0) for person in range(len(unit))
-        ]
+        others = [np.delete(unit, person, axis=0).mean(axis=0) for person in range(len(unit))]
         # Row i, column j: cosine of participant i with the mean of all participants except j. Only
         # the diagonal compares a participant with the others.
-        cosines.append(
-            np.diag(measures.signed_rank_cosine(np.stack(means_of_others), group.preferences))
-        )
-    return float(np.concatenate(cosines).mean())
+        matrix = measures.signed_rank_cosine(np.stack(others), group.preferences)
+        cosines += np.diag(matrix).tolist()
+    return float(np.mean(cosines))
 
 
 def _join_models(models: Iterable[str]) -> str:

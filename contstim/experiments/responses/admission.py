@@ -24,7 +24,7 @@ from contstim.experiments.responses.table import (
 from contstim.files.tables import join_names, needed_columns, read_table
 from contstim.items.stimuli import Condition, Trial
 from contstim.options import Help
-from contstim.wording import find_duplicates, quantity
+from contstim.wording import find_duplicates, grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -151,9 +151,7 @@ def admit(
     exclusions = exclusions or Exclusions()
     report = check_responses(trials, responses)
     report.raise_errors()
-    answers: dict[str, list[Response]] = {name: [] for name in report.participants}
-    for response in responses:
-        answers[response.participant].append(response)
+    answers = grouped((response.participant, response) for response in responses)
     sizes = Counter(trial.group for trial in trials)
     unseen, unfinished, reasons = report.unseen(responses), dict[str, str](), dict[str, str]()
     for name in (finding.participant for finding in report.of(Problem.UNFINISHED)):
@@ -167,11 +165,9 @@ def admit(
     find_failed = partial(_find_failed_catch, trials, exclusions.min_catch)
     failed: Rule = "too few catch trials right", find_failed
     for rule, find_violations in (failed, *exclusions.rules()):
-        violations = {
-            name: why for name, why in find_violations(answers).items() if name not in reasons
-        }
-        counts[rule] = len(violations)
-        reasons |= violations
+        violations = find_violations(answers)
+        counts[rule] = len(violations.keys() - reasons.keys())
+        reasons = {**violations, **reasons}  # the first reason counts
     remaining = [r for r in responses if r.participant not in reasons]
     if exclusions.partial:
         counts[_PARTIAL_SESSIONS_LABEL] = len(unfinished.keys() - reasons.keys())

@@ -21,6 +21,7 @@ from contstim.files.documents import read_json_object, shortened
 from contstim.files.records import record_path
 from contstim.files.tables import (
     FORMULA_SIGNS,
+    cells_by_name,
     join_names,
     number,
     read_table,
@@ -277,10 +278,9 @@ def read_responses(
             f"{path} has other columns, which are not used: {join_names(foreign)}.",
             stacklevel=1,  # same location for all callers, so that Python shows it once
         )
-    names = [name for name in required_by_name if name in columns]
-    cells = zip(*(columns[name] for name in names), strict=True)
+    known = {name: column for name, column in columns.items() if name in required_by_name}
     try:
-        rows = _ROW_PARSER.validate_python([dict(zip(names, row, strict=True)) for row in cells])
+        rows = _ROW_PARSER.validate_python(cells_by_name(known))
     except ValidationError as error:
         problem = error.errors()[0]
         raise InputError(f"{path}, row {problem['loc'][0]}: {mistake(problem)}") from None
