@@ -158,7 +158,7 @@ class Grammar:
             self._rules.setdefault(pattern.category, []).append((pattern, expansions))
 
     def _expansion(self, right: tuple[Pattern, ...], weight: float) -> _Expansion:
-        # Heads that are words, then other words, then phrases
+        # Heads that are words first, then other words, then phrases
         order = sorted(right, key=lambda p: 2 if p.category in self._declared else not p.is_head)
         children = []
         for child in right:
@@ -191,7 +191,7 @@ class Grammar:
             binding = unify(pattern, features)
             if binding is None:
                 continue
-            # Variables of the left side that the symbol does not specify remain unbound
+            # Variables of the left side remain unbound if the symbol does not specify them
             absent = pattern.variables - binding.keys()
             for rule_weight, order, right in alternatives:
                 # The weight of a rule is divided among its bindings, in proportion to the mass of
@@ -275,8 +275,8 @@ def unify(pattern: Pattern, features: Mapping[str, str]) -> Binding | None:
 def collector_paused() -> Iterator[None]:
     """Pause the cyclic garbage collector while a grammar is expanded.
 
-    An expansion creates a million permanent tuples. Scanning them takes a third of the time and
-    frees nothing.
+    An expansion creates a million permanent tuples. The collector would scan them for a third of
+    the time, and free no memory.
     """
     was_on = gc.isenabled()
     gc.disable()

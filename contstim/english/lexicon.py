@@ -47,7 +47,7 @@ CLASS_FEATURES = ("sem", "subj", "obj", "place", "fits", "agr", "of")
 # because they must fit every noun that may be chosen.
 OR = "|"
 PREDICATES = frozenset({"V", "ADJ", "CMP", "LOOK", "RP"})
-# Features without alternatives: their variables have one value, on which several words agree.
+# Features without alternatives. Several words agree in them, so a variable has exactly one value.
 SEPARATE = frozenset({"agr", "num", "mode", "at", "by"})
 
 
@@ -310,7 +310,7 @@ class _Reader:
         head, space, particles = lemma.partition(" ")
         regular = {"past": add_ed, "part": add_ed, "ing": add_ing}
         forms = {name: add(head) + space + particles for name, add in regular.items()}
-        # With fewer than three irregular forms, the remaining ones are regular
+        # If a verb has fewer than three irregular forms, its other forms are regular
         forms |= dict(zip(forms, irregular, strict=False))
         # "have" is the only verb except "be" with an irregular third person
         third = "has" if lemma == "have" else add_s(head) + space + particles
@@ -324,7 +324,11 @@ class _Reader:
 
 
 def read_lexicon(text: str) -> Lexicon:
-    """Read a lexicon from the text of a table; refuse rows that do not have three columns."""
+    """Read a lexicon from the text of a table.
+
+    Raises:
+        InputError: if a row does not have three columns.
+    """
     entries = {category: tuple(entries) for category, entries in _Reader(text).entries.items()}
     return Lexicon(entries)
 

@@ -92,7 +92,7 @@ class Generator:
         for paradigm in paradigms:
             for number, version in enumerate(paradigm.versions):
                 patterns = [item.pattern for item in _constituents(version)]
-                for pattern in patterns:  # so that an error names one constituent
+                for pattern in patterns:  # parsed separately, so that an error names one of them
                     _right_side(paradigm, pattern)
                 # No other category has this name, because the notation does not allow spaces
                 top = Pattern(f"PAIR {paradigm.uid} {number}", ())
@@ -100,8 +100,8 @@ class Generator:
                 self._tops[paradigm.uid, number] = Symbol(top.category)
         phrases = resources.files("contstim.english").joinpath("phrases.fcfg").read_text("utf-8")
         texts = dict.fromkeys(p.rules for p in paradigms if p.rules.strip())
-        own_rules = [rule for text in texts for rule in _read_paradigm_rules(text)]
-        self._grammar = Grammar((*rules(), *further_rules(phrases), *own_rules, *tops), lexicon())
+        more_rules = [rule for text in texts for rule in _read_paradigm_rules(text)]
+        self._grammar = Grammar((*rules(), *further_rules(phrases), *more_rules, *tops), lexicon())
         self._sampler = Sampler(self._grammar)
         categories = self._grammar.categories - {top.category for top, _, _ in tops}
         for (uid, _), (_, right, _) in zip(self._tops, tops, strict=True):
@@ -205,8 +205,8 @@ class Generator:
     def _inflect(self, word: Derivation, changes: dict[str, str]) -> Derivation | None:
         """Return the form of the same lemma with changed features; None if there is no such form.
 
-        A function word without such a form is replaced: word i among the words with its features
-        becomes word i among the words with the changed features.
+        A function word without such a form is replaced by the word of the same rank. For example,
+        the first singular demonstrative becomes the first plural one.
         """
         if word.entry is None:
             raise InputError(f"{word.symbol} is a phrase, but only single words have other forms.")
@@ -214,7 +214,7 @@ class Generator:
         entries = self._grammar.lexicon.fitting(symbol)
         candidates = [entry for entry in entries if entry.lemma == word.entry.lemma]
         if not candidates and entries and word.category not in CONTENT:
-            # "this" and "these" are two lemmas, so the first singular becomes the first plural
+            # "this" and "these" are two lemmas
             rank = self._grammar.lexicon.fitting(word.symbol).index(word.entry)
             candidates = [entries[rank % len(entries)]]
         return Derivation(symbol, (), candidates[0]) if candidates else None
@@ -295,12 +295,12 @@ def _right_side(paradigm: Paradigm, right: str) -> tuple[Pattern, ...]:
 
 
 def _read_paradigm_rules(text: str) -> tuple[GrammarRule, ...]:
-    own_rules = _read_rules(text, "Cannot read the rules of a paradigm file")
-    if weightless := [left.category for left, _, weight in own_rules if not weight > 0]:
+    paradigm_rules = _read_rules(text, "Cannot read the rules of a paradigm file")
+    if weightless := [left.category for left, _, weight in paradigm_rules if not weight > 0]:
         raise InputError(
             f"The rules of {', '.join(weightless)} must end in a probability, such as [1.0]."
         )
-    return own_rules
+    return paradigm_rules
 
 
 def _read_rules(text: str, problem: str) -> tuple[GrammarRule, ...]:

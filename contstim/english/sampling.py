@@ -39,6 +39,7 @@ CONTENT = frozenset("N V ADJ ADV NAME MASSN CMP LOOK TIME DEST PADV GOING".split
 
 # A word of up to this many letters may recur as a part of an entry such as `bus stop`.
 SHORT_WORD = 3
+# Categories of words that describe a person or thing; a sentence has at most one such word.
 DESCRIBING = frozenset({"ADJ", "CMP", "LOOK"})
 
 # If a child of the root has this category, the sentence is a question.
@@ -183,7 +184,7 @@ class Sampler:
 
 
 def convolve(first: Lengths, second: Lengths) -> Lengths:
-    """Return the distribution of the sum of two lengths, truncated at `LONGEST`."""
+    """Return the distribution of the sum of two numbers of words, truncated at `LONGEST`."""
     return tuple(np.convolve(first, second)[: LONGEST + 1].tolist())
 
 
@@ -201,7 +202,7 @@ def is_sensible(derivation: Derivation) -> bool:
     * No two words of one family ("husband", "wife") occur together.
     * No word follows itself.
     * At most one word is a describing word (`DESCRIBING`).
-    * No two words clash, as "writes" and "old" in "writes an old book".
+    * No two words clash, such as "writes" and "old" in "writes an old book".
     """
     entries = tuple(derivation.entries())
     words = [word for entry in entries for word in entry.words]
@@ -226,15 +227,15 @@ def sample_tree(rng: random.Random, words: int | None = None) -> Derivation:
         InputError: if no sentence has that many words.
     """
     if words is None:
-        # Drawn before any rejection: short sentences are rejected less often, and would otherwise
-        # become more frequent
+        # Draw the length before the loop. Short sentences are rejected less often, and would
+        # otherwise become too frequent
         (words,) = rng.choices(tuple(LENGTH_SHARES), tuple(LENGTH_SHARES.values()))
     if not SHORTEST <= words <= LONGEST:
         raise InputError(
             f"`words` must be from {SHORTEST} to {LONGEST} for the embedded English, got "
             f"{words}. Use such a number, or leave it out."
         )
-    # A whole derivation is rejected. Redrawing a part would change the probabilities of sentences
+    # Reject the whole derivation, because drawing a part again would change the probabilities
     while True:
         derivation = sampler().draw(rng, words)
         if is_sensible(derivation):

@@ -120,7 +120,7 @@ def _visit(
 
 
 def _is_last(response: Any) -> bool:
-    """Return True if the study is complete, or the participant is refused."""
+    """Return True for the last response to a participant: completion of the study, or refusal."""
     ends = ("/api/complete",) if response.ok else ("/api/open", "/api/participants")
     return bool((response.ok or response.status == 403) and response.url.endswith(ends))
 

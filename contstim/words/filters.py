@@ -35,10 +35,10 @@ class SentenceRule:
     Attributes:
         reason: reason for a rejection, such as "a word occurs twice".
         loosened_by: setting that loosens or removes the rule, for messages.
-        looser: function that returns setting → looser rule with this setting; None if the rule can
-            only be removed.
-        fresh: for a rule that remembers sentences, function that returns a copy without remembered
-            sentences; None for other rules.
+        looser: function that returns looser settings, each with the rule for this setting; None if
+            the rule can only be removed.
+        fresh: function that returns a copy of the rule without remembered sentences; None if the
+            rule remembers no sentences.
     """
 
     reason: str

@@ -128,7 +128,7 @@ class Sentence:
             object.__setattr__(self, "words", words)
             object.__setattr__(self, "end", normalise_text(self.end))
             bare = " ".join(self.words)
-        # `split` finds other words if a word is empty or contains white space
+        # `split` returns other words if a word is empty or contains white space
         if bare.split() != [*self.words] or not _is_writable(bare):
             word = next(word for word in self.words if not is_word(word))
             raise SentenceError(f"{word!r} is not a word: {WORDS_ARE}.")
@@ -236,8 +236,9 @@ def all_but_one(words: tuple[str, ...]) -> set[tuple[int, tuple[str, ...]]]:
     return {(index, words[:index] + words[index + 1 :]) for index in range(len(words))}
 
 
-# A special token would mark the start or end of a text, or a masked word. So vocabularies have no
-# special tokens. Models read special tokens of a sentence as plain text, or refuse the sentence.
+# Inside a sentence, a special token would mark the start or end of a text, or a masked word. So
+# vocabularies contain no special tokens. If a sentence contains one, a model reads the token as
+# plain text, or refuses the sentence.
 SPACE_SIGN = "▁"
 """Character that SentencePiece writes for a space."""
 

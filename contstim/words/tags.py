@@ -226,13 +226,16 @@ class TagTable:
         """
         return self._cached_tags(sentence)
 
-    def prob_without(self, sentence: Sentence, kind: Callable[[str], bool]) -> float:
-        """Return the probability that `kind` is false for the tags of all words (Markov model)."""
+    def prob_without(self, sentence: Sentence, predicate: Callable[[str], bool]) -> float:
+        """Return the probability that no word has a tag for which the predicate is true.
+
+        The probability is that of the hidden Markov model.
+        """
         log_total = self._log_total(sentence, lambda _: True)
-        return exp(self._log_total(sentence, lambda tag: not kind(tag)) - log_total)
+        return exp(self._log_total(sentence, lambda tag: not predicate(tag)) - log_total)
 
     def _log_total(self, sentence: Sentence, allowed: Callable[[str], bool]) -> float:
-        """Compute log p(all tags are allowed) plus a constant."""
+        """Compute the log-probability that all tags are allowed, plus a constant."""
         totals = {START: 0.0}
         for index, word in enumerate(sentence.words):
             shares = self.shares(word, initial=index == 0) or {"": 1.0}
@@ -247,7 +250,7 @@ class TagTable:
         return float(np.logaddexp.reduce([p + self._log_share(t, tag) for t, p in totals.items()]))
 
     def tag_name(self, tag: str) -> str:
-        """Return the display name of a tag; a word such as `it's` has a tag of two parts."""
+        """Return the display name of a tag. A word such as `it's` has a tag with two parts."""
         parts = [self.names.get(part, part) for part in tag.split("+")]
         return " + ".join(parts) if self.names else tag
 

@@ -97,6 +97,8 @@ class WordRules:
             the start of sentences.
         unfinished: words that cannot end a sentence, such as `the`.
         blocked: words that are unsuitable for experiments.
+        excluded: further words that the user excludes.
+        names: whether names are suitable words.
         zipf: minimum and maximum frequency on the Zipf scale (see `contstim.words.frequencies`).
     """
 
@@ -172,7 +174,7 @@ class WordRules:
         return self._address.search(sentence.bare) is not None
 
     def unwanted(self, word: str) -> Reason | None:
-        """Return a reason if a list of unwanted words has the word or a part of it; else None."""
+        """Return the reason if a word or a part of it is excluded or blocked; otherwise None."""
         parts = {word.lower(), *_parts(word.lower())}
         if parts & self.excluded:
             return Reason.EXCLUDED
@@ -262,7 +264,7 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
         if counts[position][word] < min_count:
             return Reason.RARE
         # At the start, a mostly capitalised word is usually part of a name: "Journal of …"
-        is_common = word.lower() in rules.common or len(word) == 1  # I
+        is_common = word.lower() in rules.common or len(word) == 1  # such as "I"
         mostly_capitalised = inside[word] > inside[word.lower()] and not is_common
         if word in names or (position == "initial" and mostly_capitalised):
             if not rules.names:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     Claim = tuple[str, str, str]  # about, published, ours
 
-# Published results of the models in `_ORDER`. `_CORRECT`: number of correctly predicted choices on
-# random pairs, of 900. `_COSINES`: signed-rank cosine over all trials.
+# Published results of the models, in the order of `_ORDER`. `_CORRECT`: number of correctly
+# predicted choices among 900 on random pairs. `_COSINES`: signed-rank cosine over all trials.
 _CORRECT = "675 641 637 643 631 637 605 605 585"
 _COSINES = ".626882 .602620 .569057 .507873 .452131 .444224 .308928 .323389 .269957"
 _ORDER = ("gpt2", "roberta", "electra", "bert", "xlm", "lstm", "rnn", "trigram", "bigram")
@@ -154,7 +154,7 @@ def _overall_claims(analysis: Analysis) -> Iterator[Claim]:
         f"{_decimals(_published_ceiling(analysis.ratings))} to {_decimals(scores.upper.mean())}"
     )
     yield "all trials: noise ceiling of the cosine", ".720220 to .773509", ceiling
-    # The paper orders its first four models, each significantly better than the next.
+    # In the paper, each of the first three models is significantly better than the next.
     for better, worse in pairwise(_ORDER[:4]):
         ours = "significantly" if worse in result.beaten_by(better) else "not significantly"
         yield f"all trials: {better} is better than {worse}", "significantly", ours
@@ -173,8 +173,8 @@ def _overall_claims(analysis: Analysis) -> Iterator[Claim]:
 def _published_ceiling(ratings: Ratings) -> float:
     """Compute the lower noise ceiling of the cosine with floating-point means, as published.
 
-    Means that are equal in exact arithmetic may differ in the last bit, and so in rank. `analyze`
-    rounds them, so that they tie.
+    Means that are equal in exact arithmetic may differ in the last bit, and then have different
+    ranks. `analyze` rounds the means, so that they tie.
     """
     cosines: list[float] = []
     for group in ratings.groups:

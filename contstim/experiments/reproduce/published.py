@@ -5,8 +5,8 @@ Reading a pickle runs no code of the file. Every reader takes the folder of the 
 of scores and words also accept a copy of its folder `resources`. As everywhere in contstim,
 sentences have end marks, and model_1 rejects sentence_1 of a pair and synthetic_1 of a triplet.
 
-The published file of experiment 1 is a list of 16,500 ratings. Models and conditions of trials
-follow from the published selections, and participants' groups from the sentences that they share.
+The published file of experiment 1 is a list of 16,500 ratings. The published selections determine
+the models and conditions of trials. Participants who saw the same sentences are in the same group.
 """
 
 from __future__ import annotations
@@ -231,11 +231,12 @@ def fetch_published(
 ) -> Path:
     """Fetch files of the 2023 study into a folder.
 
-    Existing files with the right content are kept, so an interrupted call can be repeated.
-    `read_natural_pairs` also needs `stimulus-scores`.
+    Existing files with the right content are kept, so an interrupted call can be repeated. Files
+    keep their paths in the repository. All sets together have 20 MB. `read_natural_pairs` needs the
+    sets `pairs` and `stimulus-scores`.
 
-    Files keep their paths in the repository. All sets together have 20 MB. `progress` receives the
-    path of each file before it is fetched or checked.
+    `names` are keys of `PUBLISHED`. `progress` receives the path of each file before it is fetched
+    or checked.
 
     Returns:
         The folder.
@@ -276,7 +277,7 @@ def fetch_published(
     return Path(folder)
 
 
-TRIALS_EACH = 165  # consecutive rows of each participant
+TRIALS_EACH = 165  # number of trials of each participant, in consecutive rows
 
 _COLUMNS = ("sentence_pair", "Trial Number", "rating", "Reaction Time")
 
@@ -297,8 +298,8 @@ def read_experiment(
     """
     rows = _read_rows(ratings_file)
     groups = _assign_groups([pair for pair, *_ in rows], ratings_file)
-    # The 1,440 controversial trials, without groups, which are assigned below. `selected` finds a
-    # trial by its two sentences in any order.
+    # The 1,440 controversial trials; groups are assigned below. `selected` finds a trial by its two
+    # sentences in any order.
     candidates = [pair_trial(pair) for pair in read_natural_pairs(contstimlang_folder)]
     for triplet in read_triplets(contstimlang_folder, selected=True):
         candidates += triplet_trials(triplet, twins=True)
@@ -361,8 +362,8 @@ def _assign_groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str)
         frozenset(map(frozenset, pairs[start : start + TRIALS_EACH]))
         for start in range(0, len(pairs), TRIALS_EACH)
     ]
-    # Groups share no pairs. If two different sets of 165 pairs share a pair, rows are missing or in
-    # another order.
+    # Groups share no pairs. If two different sets of 165 pairs have a common pair, rows are missing
+    # or in the wrong order.
     numbers = {pairs_seen: n for n, pairs_seen in enumerate(dict.fromkeys(seen), start=1)}
     owners = Counter(pair for pairs_seen in numbers for pair in pairs_seen)
     if any(len(pairs_seen) < TRIALS_EACH for pairs_seen in seen) or max(owners.values()) > 1:
@@ -412,7 +413,7 @@ def import_golan2023(
     Raises:
         InputError: if a file is missing, or its content does not have the published form.
     """
-    del files, trials  # files are in the folder `data`, trials are built from them
+    del files, trials  # the files are in the folder `data`; trials are built from these files
     folder = data / "contstimlang"
     published_trials, responses = read_experiment(folder, data / "contstimlang-fork" / "data")
     if scores_out is not None:

@@ -43,8 +43,9 @@ def required_catch(n_trials: int, min_catch: int | None = None) -> int:
     """Return the number of catch trials that a participant must answer correctly.
 
     A catch trial is correct if the unshuffled sentence is preferred. The default is 11/12 of the
-    trials, rounded up, as in the 2023 study (11 of 12). It is lower if more than 1 % of attentive
-    people would fail: 5 of 6 instead of 6. Attentive people are assumed to guess in 2 % of trials.
+    trials, rounded up, as in the 2023 study (11 of 12). The number is lower if more than 1 % of
+    attentive people would fail; for example, 5 of 6 trials instead of 6. Attentive people are
+    assumed to guess in 2 % of trials.
 
     `min_catch` replaces the default.
 
@@ -110,12 +111,12 @@ class Admission:
 
     @property
     def partial_note(self) -> str:
-        """Sentence on included unfinished sessions; empty if there are none."""
+        """Sentence about the unfinished sessions that are included; empty if there are none."""
         if not self.partial:
             return ""
-        people = quantity(len({r.participant for r in self.partial}), "unfinished session")
+        sessions = quantity(len({r.participant for r in self.partial}), "unfinished session")
         return (
-            f"{people} ({quantity(len(self.partial), 'rating')}) kept for regressions and "
+            f"{sessions} ({quantity(len(self.partial), 'rating')}) kept for regressions and "
             "mixed models only: accuracies, cosines, noise ceilings, their tests and "
             "controls need a rating of every trial."
         )
@@ -276,7 +277,10 @@ class Exclusions:
             raise InputError(f"`require` must be COLUMN=VALUE, got {wrong[0]!r}.")
 
     def rules(self) -> Iterator[Rule]:
-        """Yield each rule: a phrase, and a function that returns participants with reasons."""
+        """Yield the description of each rule, and a function that finds its violations.
+
+        The function returns participant → reason.
+        """
         if self.exclude is not None:
             yield "named in a table", partial(_find_listed, self.exclude)
         for side, word in _SIDES.items():
@@ -313,7 +317,7 @@ def _find_listed(path: Path, answers: Answers) -> dict[str, str]:
 
 
 def _find_beyond_limit(key: str, limit: float, answers: Answers) -> dict[str, str]:
-    """Find participants whose measure is beyond a limit; those without this measure stay."""
+    """Find participants whose measure is beyond a limit; ignore participants without a measure."""
     side, _, measure = key.partition("_")
     values = {name: _compute_measure(measure, responses) for name, responses in answers.items()}
     if all(map(math.isnan, values.values())):
@@ -350,7 +354,7 @@ def _find_other_value(
     if path is None:
         raise InputError("`require` needs a table `participants`. Set both, or neither.")
     table = read_table(path)
-    # In a table of answers to questions, the required column is a question
+    # In a table of answers to questions, `column` is the name of a question
     if column not in table and {"question", "answer"} <= table.keys():
         cells = needed_columns(path, table, ("participant", "question", "answer"))
         rows = zip(*(map(_cell, column_cells) for column_cells in cells), strict=True)

@@ -239,7 +239,7 @@ def cells_of(row: DataclassInstance, mark: str) -> dict[str, Any]:
     cells: dict[str, Any] = {}
     for name in (column.name for column in fields(row) if column.name != SCALE):
         value = getattr(row, name)
-        # These values mean "not recorded" in these columns, but are valid numbers in others
+        # In these columns, these values mean "not recorded"; in other columns, they are numbers
         unknown = value == {"rating": UNRATED, "left": UNKNOWN, "position": UNKNOWN}.get(name)
         if isinstance(value, str | Sentence):
             value = escape_formula(str(value), mark)
@@ -254,9 +254,9 @@ def read_responses(
 ) -> tuple[Response, ...]:
     """Read a table that `write_responses` wrote; unknown columns are ignored, with a warning.
 
-    The scale is the one named in the table's record (`responses.csv.meta.json`), else the argument
-    `scale`, else the scale of the trials. Ratings outside the scale are accepted here and reported
-    by `check_responses`.
+    The table's record (`responses.csv.meta.json`) names the scale. Without a record, the scale is
+    the argument `scale`, or by default the scale of the trials. `check_responses` reports ratings
+    outside the scale.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, has a row without participant or
@@ -295,12 +295,12 @@ def read_responses(
 
 
 def scale_of(source: str, trials: Iterable[Trial], ratings: Iterable[int]) -> Scale:
-    """Return the scale of the trials for answers that name no scale.
+    """Return the scale of answers that were stored without a scale: the scale of the trials.
 
     Raises:
         InputError: if all ratings are 1 or 2, some are 2, and no trial has another scale than
-            confidence. Then 2 may be a rating of confidence, which prefers sentence_1, or a choice
-            of sentence_2.
+            confidence. The meaning of 2 is then unclear: as a rating of confidence it prefers
+            sentence_1, as a choice it prefers sentence_2.
     """
     if scales := {trial.scale for trial in trials} - {Scale.CONFIDENCE}:
         return scales.pop()
