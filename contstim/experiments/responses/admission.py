@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path  # noqa: TC003 - needed at run time to build options from the fields
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -39,6 +39,7 @@ _PARTIAL_SESSIONS_LABEL = "an unfinished session, kept in regressions and mixed 
 _MIN_HONEST_SHARE = 0.99  # share of attentive people whom the default rule must include
 
 
+@cache
 def required_catch(n_trials: int, min_catch: int | None = None) -> int:
     """Return the number of catch trials that a participant must answer correctly.
 
@@ -53,13 +54,11 @@ def required_catch(n_trials: int, min_catch: int | None = None) -> int:
         InputError: if `min_catch` is negative or greater than `n_trials`.
     """
     if min_catch is None:
+        from scipy.stats import binom
+
         # Number of correct trials that at least 99 % of attentive people reach
-        reached = max(
-            right
-            for right in range(n_trials + 1)
-            if _probability_below(right, n_trials, LAPSES) <= 1 - _MIN_HONEST_SHARE + 1e-9
-        )
-        return min(-(-11 * n_trials // 12), reached)
+        reached = binom.ppf(1 - _MIN_HONEST_SHARE + 1e-9, n_trials, 1 - LAPSES / 2)
+        return min(-(-11 * n_trials // 12), int(reached))
     if not 0 <= min_catch <= n_trials:
         raise InputError(
             f"`min_catch` must be from 0 to {n_trials}, the number of catch trials that are shown, "
@@ -73,17 +72,9 @@ def excluded_share(n_trials: int, lapses: float) -> float:
 
     `lapses` is the share of trials in which participants guess; half of the guesses are correct.
     """
-    return _probability_below(required_catch(n_trials), n_trials, lapses)
+    from scipy.stats import binom
 
-
-def _probability_below(needed: int, n_trials: int, lapses: float) -> float:
-    # Binomial distribution. Half of the guesses (`lapses`) are wrong, all other answers are
-    # correct.
-    wrong = lapses / 2
-    return sum(
-        math.comb(n_trials, right) * (1 - wrong) ** right * wrong ** (n_trials - right)
-        for right in range(needed)
-    )
+    return float(binom.cdf(required_catch(n_trials) - 1, n_trials, 1 - lapses / 2))
 
 
 @dataclass(frozen=True)

@@ -93,9 +93,7 @@ class Imported:
     def report(self) -> checks.CheckReport:
         """Findings about the responses (`check_responses`), and about unmatched ratings."""
         report = checks.check_responses(self.trials, self.responses)
-        return checks.CheckReport(
-            report.responses, report.participants, self.unmatched + report.findings
-        )
+        return replace(report, findings=self.unmatched + report.findings)
 
 
 _Part: TypeAlias = RecordedAnswer | InputError | QuestionAnswer | str

@@ -11,7 +11,7 @@ from contstim.errors import InputError
 from contstim.experiments.responses.table import UNKNOWN, UNRATED, Response
 from contstim.items.scale import Scale
 from contstim.items.stimuli import Trial, check_trials
-from contstim.wording import grouped, quantity
+from contstim.wording import find_duplicates, grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -127,14 +127,11 @@ def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> C
     """
     trials = tuple(trials)
     check_trials(trials)
-    groups: dict[str, int] = {}
-    scales = {response.scale for response in responses}
-    for trial in trials:
-        if trial.trial_id in groups:
-            raise InputError(f"The trial {trial.trial_id!r} is in the table of trials twice.")
-        groups[trial.trial_id] = trial.group
-        if trial.scale is not Scale.CONFIDENCE:
-            scales.add(trial.scale)  # CONFIDENCE is also the default of trials without a scale
+    if repeated := find_duplicates(trial.trial_id for trial in trials):
+        raise InputError(f"The trial {repeated[0]!r} is in the table of trials twice.")
+    groups = {trial.trial_id: trial.group for trial in trials}
+    # CONFIDENCE is also the default of trials without a scale
+    scales = {r.scale for r in responses} | ({t.scale for t in trials} - {Scale.CONFIDENCE})
     if len(scales) > 1:
         listed_scales = ", others on the scale ".join(sorted(scales))
         raise InputError(f"Some trials or responses are on the scale {listed_scales}.")

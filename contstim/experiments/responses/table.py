@@ -30,6 +30,7 @@ from contstim.files.tables import (
     write_table,
 )
 from contstim.items.scale import Scale
+from contstim.wording import grouped
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -187,12 +188,9 @@ class ResponseOrigin:
 def origin_of(responses: Iterable[Response]) -> ResponseOrigin:
     """Count people, and participants with simulated answers."""
     # A participant with one or more simulated answers is not counted as a person
-    participants, artificial = set(), set()
-    for response in responses:
-        participants.add(response.participant)
-        if response.simulated:
-            artificial.add(response.participant)
-    return ResponseOrigin(len(participants - artificial), len(artificial))
+    marks = grouped((response.participant, response.simulated) for response in responses)
+    n_artificial = sum(map(any, marks.values()))
+    return ResponseOrigin(len(marks) - n_artificial, n_artificial)
 
 
 def anonymise(responses: Sequence[Response]) -> list[Response]:
@@ -221,14 +219,14 @@ def write_responses(path: Path | str, responses: Iterable[Response]) -> None:
 
 
 _ROW_PARSER = TypeAdapter(list[Response])
+_COLUMNS = tuple(column.name for column in fields(Response) if column.name != SCALE)
 _PAGE_COLUMNS = ("seed", "assigned_by", "device", "viewport")  # written by pages, but not read
 
 
 def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
     """Build the columns of responses.csv; see `write_responses` and `Response`."""
     rows = [cells_of(response, APOSTROPHE) for response in responses]
-    names = [column.name for column in fields(Response) if column.name != SCALE]
-    columns = {name: [row[name] for row in rows] for name in names}
+    columns = {name: [row[name] for row in rows] for name in _COLUMNS}
     if "true" not in columns[SIMULATED]:  # all participants are people
         del columns[SIMULATED]
     return {name: c for name, c in columns.items() if name not in OBSERVED or {*c} - {None, ""}}
@@ -264,21 +262,16 @@ def read_responses(
             or if the scale is unclear (`scale_of`).
     """
     columns = read_table(path)
-    required_by_name = {f.name: f.default is MISSING for f in fields(Response) if f.name != SCALE}
-    missing = [
-        name for name, required in required_by_name.items() if required and name not in columns
-    ]
+    missing = [f.name for f in fields(Response) if f.default is MISSING and f.name not in columns]
     if missing:
         raise InputError(f"{path} is not a table of responses: it lacks {', '.join(missing)}.")
-    foreign = [
-        name for name in columns if name not in required_by_name and name not in _PAGE_COLUMNS
-    ]
+    foreign = [name for name in columns if name not in (*_COLUMNS, *_PAGE_COLUMNS)]
     if foreign:
         warnings.warn(
             f"{path} has other columns, which are not used: {join_names(foreign)}.",
             stacklevel=1,  # same location for all callers, so that Python shows it once
         )
-    known = {name: column for name, column in columns.items() if name in required_by_name}
+    known = {name: column for name, column in columns.items() if name in _COLUMNS}
     try:
         rows = _ROW_PARSER.validate_python(cells_by_name(known))
     except ValidationError as error:
