@@ -12,7 +12,7 @@ import functools
 import itertools
 import operator
 from dataclasses import dataclass, field
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from contstim.errors import InputError
@@ -336,5 +336,4 @@ def read_lexicon(text: str) -> Lexicon:
 @functools.cache
 def lexicon() -> Lexicon:
     """Return the lexicon that ships with contstim."""
-    table = resources.files("contstim.english").joinpath("lexicon.tsv")
-    return read_lexicon(table.read_text(encoding="utf-8"))
+    return read_lexicon(Path(__file__).with_name("lexicon.tsv").read_text(encoding="utf-8"))

@@ -16,6 +16,7 @@ from __future__ import annotations
 import csv
 import random
 from html.parser import HTMLParser
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
@@ -25,6 +26,7 @@ from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.table import NO_BREAK_SPACE, Response
 from contstim.items.scale import Scale
 from contstim.items.stimuli import CONTROVERSIAL, KINDS, Condition, Trial
+from contstim.wording import grouped
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -202,21 +204,14 @@ class ExportContract:
         Also check that each row has the sentences of its trial, on the correct sides.
         """
         by_id = {trial.trial_id: trial for trial in trials}
-        lists = self.lists(folder)
-        assert {trial.group for trial in trials} == {
-            by_id[rows[0]["trial_id"]].group for rows in lists.values()
-        }
-        for rows in lists.values():
-            group = by_id[rows[0]["trial_id"]].group
-            assert sorted(row["trial_id"] for row in rows) == sorted(
-                trial.trial_id for trial in trials if trial.group == group
-            )
-            for row in rows:
-                trial = by_id[row["trial_id"]]
-                texts = trial.displayed_texts
-                assert self.displayed_texts(row) == (
-                    texts if row[self.left_column] == "1" else texts[::-1]
-                )
+        lists = self.lists(folder).values()
+        ids_by_group = grouped((trial.group, trial.trial_id) for trial in trials)
+        shown_ids = {tuple(sorted(row["trial_id"] for row in rows)) for rows in lists}
+        assert shown_ids == {tuple(sorted(ids)) for ids in ids_by_group.values()}
+        for row in chain.from_iterable(lists):
+            texts = by_id[row["trial_id"]].displayed_texts
+            left_and_right = texts if row[self.left_column] == "1" else texts[::-1]
+            assert self.displayed_texts(row) == left_and_right
 
     def test_what_is_shown_is_what_was_asked(self, tmp_path: Path) -> None:
         self.export(TRIALS, tmp_path / "out")

@@ -117,11 +117,9 @@ class TagTable:
     pairs: tuple[TagPair, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     _fitting: dict[tuple[str, str, tuple[str, ...], bool], BoolArray] = field(
-        default_factory=dict, init=False, repr=False
+        default_factory=dict, init=False
     )
-    _shares: dict[tuple[str, bool], Mapping[str, float]] = field(
-        default_factory=dict, init=False, repr=False
-    )
+    _shares: dict[tuple[str, bool], Mapping[str, float]] = field(default_factory=dict, init=False)
 
     def __repr__(self) -> str:
         return f"<TagTable {self.name}: {len(self._counts):,} words>"

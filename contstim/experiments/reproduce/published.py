@@ -34,6 +34,7 @@ from contstim.files.tables import (
     parsed_columns,
     read_csv,
     read_table,
+    whole_number,
 )
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet, content_id
@@ -344,9 +345,7 @@ def _read_rows(path: Path | str) -> list[_RatingRow]:
     for row, cells in enumerate(zip(*columns, strict=True)):
         try:
             first, second = map(Sentence.parse, cells[0].split("_"))
-            rating, position = (
-                int(number(cell, must_be_whole=True)) for cell in (cells[2], cells[1])
-            )
+            position, rating = whole_number(cells[1]), whole_number(cells[2])
             rows.append(((first, second), rating, position, float(number(cells[3]))))
         except ValueError:
             raise InputError(f"{path}, row {row}: {cells} is not a published rating.") from None
