@@ -239,7 +239,10 @@ def _spell(text: str) -> tuple[int, ...]:
 
 
 def _transitions(seed: int) -> FloatArray:
-    """Draw log p(next | character), (n, n), nats; only a letter follows a space or boundary."""
+    """Draw log p(next | character), (n, n), nats.
+
+    After a space or boundary, only letters have positive probabilities.
+    """
     rng = np.random.default_rng(seed)
     n_letters = len(LETTERS) + 1
     # Rows: previous character (letters, other characters, space, boundary). Columns: next letter

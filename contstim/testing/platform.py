@@ -71,6 +71,7 @@ DAMAGES: dict[str, bytes | None] = {
     "is of another kind": b"<!doctype html><title>Log in</title>\n<p>Your session has ended.</p>\n",
     "is absent": None,
 }
+"""Damage of a file → new content; None removes the file."""
 
 
 def make_trial(number: int, group: int, condition: Condition, first: str = "") -> Trial:
@@ -93,10 +94,10 @@ TRIALS = tuple(
 
 
 class PlantedAnswers:
-    """Random ratings of participants, stored to compare them with the answers that are read back.
+    """Random ratings of participants. Tests compare them with the ratings that a reader returns.
 
     Attributes:
-        responses: answers in the order of calls of `press`. Ratings range from sentence_1 to
+        responses: responses in the order of calls of `press`, with ratings from sentence_1 to
             sentence_2.
     """
 
@@ -158,7 +159,7 @@ class ExportContract:
 
     Attributes:
         platform: platform with an exporter.
-        settings: settings of the export, in addition to the exporter's fixed ones.
+        settings: settings of the export, in addition to `Exporter.fixed`.
         list_columns: columns whose cells together identify the list of a row.
         left_column: column with the number of the sentence on the left, 1 or 2.
         sentence_columns: columns of the left and the right sentence.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from contstim.words.word_rules import WordRules
 
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("“", "”"), ("«", "»"))
+# Probabilities above the first value count as certain. A tag with the second share is a main tag
 _HIGH_PROBABILITY, _MAIN_SHARE = 0.9, 0.5
 
 

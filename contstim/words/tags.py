@@ -153,11 +153,11 @@ class TagTable:
     def fitting(
         self, kind: str, tag: str, words: tuple[str, ...], *, initial: bool = False
     ) -> BoolArray:
-        """Return a mask of the candidates that fit the kind and tag of a replaced word, (n_words,).
+        """Return a mask of the candidates `words` that fit a replaced word, (n_words,).
 
-        At least half of the candidate's occurrences must have the tag. The candidate must have the
-        kind; if `kind` is empty, it must have no kind. `initial` means that the replaced word
-        starts a sentence.
+        The replaced word has the kind and the tag. At least half of a candidate's occurrences must
+        have the tag. The candidate must have the kind; if `kind` is empty, it must have no kind.
+        `initial` means that the replaced word starts a sentence.
         """
         key = kind, tag, words, initial
         if key not in self._fitting:
@@ -178,7 +178,7 @@ class TagTable:
         return sum(map(self.lists, words)) / len(words) if words else 1.0
 
     def fits(self, words: Collection[str]) -> bool:
-        """Return True if the table has at least half of the words: the language is the same."""
+        """Return True if the table has at least half of the words, as a sign of their language."""
         return self.share_listed(words) >= _MIN_SHARE_LISTED
 
     def lemma(self, word: str) -> str:

@@ -165,7 +165,7 @@ class Vocabulary:
                 f"No word occurs at least {min_count} times. Lower --min-count, or use a "
                 "longer text."
             )
-        # A vocabulary lists as repeatable only words that it contains
+        # Only words of the vocabulary are listed as repeatable
         repeatable = REPEATABLE_ENGLISH.intersection(map(str.lower, starts + later_words))
         return cls(starts, later_words, repeatable)
 

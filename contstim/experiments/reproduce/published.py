@@ -228,7 +228,7 @@ def fetch_published(
     names: Iterable[str] = tuple(PUBLISHED),
     *,
     address: str = ADDRESS,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] = lambda _path: None,
 ) -> Path:
     """Fetch files of the 2023 study into a folder.
 
@@ -265,8 +265,7 @@ def fetch_published(
     pooch.get_logger().setLevel(logging.WARNING)
     for path in registry:
         if path.startswith(prefixes):
-            if progress is not None:
-                progress(path)
+            progress(path)
             try:
                 fetcher.fetch(path)
             except (OSError, ValueError) as error:  # ValueError: another checksum
