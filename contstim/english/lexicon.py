@@ -167,11 +167,9 @@ class Lexicon:
     def combinations(self, names: tuple[str, ...]) -> Rows:
         """Return all combinations of values that any entry has for these features."""
         if names not in self._combinations:
-            rows: dict[tuple[str, ...], None] = {}
-            for entry in self:
-                values = (entry.features.get(name, ()) for name in names)
-                rows.update(dict.fromkeys(itertools.product(*values)))
-            self._combinations[names] = tuple(rows)
+            values = ([entry.features.get(name, ()) for name in names] for entry in self)
+            rows = itertools.chain.from_iterable(itertools.starmap(itertools.product, values))
+            self._combinations[names] = tuple(dict.fromkeys(rows))
         return self._combinations[names]
 
 
