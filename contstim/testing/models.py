@@ -59,10 +59,9 @@ class MockModel(LanguageModel):
         Raises:
             ModelError: if a sentence has no score.
         """
-        for sentence, reason in zip(sentences, self.unscorable(sentences), strict=True):
-            if reason is not None:
-                raise ModelError(reason)
-            self.scored_sentences.append(sentence)
+        if reasons := list(filter(None, self.unscorable(sentences))):
+            raise ModelError(reasons[0])
+        self.scored_sentences += sentences
         source = self._log_probs
         scores = map(source if callable(source) else source.__getitem__, sentences)
         return np.fromiter(scores, np.float64, len(sentences))
