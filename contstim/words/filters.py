@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from contstim.words.word_rules import WordRules
 
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("“", "”"), ("«", "»"))
-# Probabilities above the first value count as certain. A tag with the second share is a main tag
-_HIGH_PROBABILITY, _MAIN_SHARE = 0.9, 0.5
+_HIGH_PROBABILITY = 0.9  # results with a higher probability count as certain
+_MAIN_SHARE = 0.5  # minimum share of a word's occurrences that have its main tag
 
 
 @dataclass(frozen=True, eq=False)
