@@ -180,13 +180,9 @@ class ExportContract:
 
     def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
         """Return the rows of each list, from all tables with a column trial_id."""
-        lists: dict[str, list[dict[str, str]]] = {}
-        for path in sorted(folder.rglob("*.csv")):
-            for row in read_csv_rows(path):
-                if row.get("trial_id"):
-                    name = "/".join(row[column] for column in self.list_columns)
-                    lists.setdefault(name, []).append(row)
-        return lists
+        tables = map(read_csv_rows, sorted(folder.rglob("*.csv")))
+        rows = [row for row in chain.from_iterable(tables) if row.get("trial_id")]
+        return grouped(("/".join(row[name] for name in self.list_columns), row) for row in rows)
 
     def displayed_texts(self, row: Mapping[str, str]) -> tuple[str, str]:
         """Return the texts on the left and on the right, as a participant reads them."""
@@ -297,11 +293,10 @@ class ReadContract:
     def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
         """Return the rows of each list; a row has a trial_id, and 1 or 2 in the column left."""
         del folder
-        lists: dict[str, list[dict[str, str]]] = {}
-        for n, trial in enumerate(TRIALS):
-            row = {"trial_id": trial.trial_id, "left": str(1 + n % 2)}
-            lists.setdefault(str(trial.group), []).append(row)
-        return lists
+        return grouped(
+            (str(trial.group), {"trial_id": trial.trial_id, "left": str(1 + number % 2)})
+            for number, trial in enumerate(TRIALS)
+        )
 
     def data(
         self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]

@@ -74,16 +74,14 @@ def read_stimulus_scores(folder: Path | str) -> ScoreTable:
         raise InputError(f"{path} does not contain the scores of the nine models.")
     # The file has a dictionary for each model, sentence → nats, all with the same sentences
     try:
-        sentences = tuple(by_model[MODELS[0]])
-        columns = [
-            [float(scores[sentence]) for sentence in sentences] for scores in by_model.values()
-        ]
+        texts = tuple(by_model[MODELS[0]])
+        columns = [[float(scores[text]) for text in texts] for scores in by_model.values()]
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{path} does not contain a score for each sentence: {error!r}."
         ) from error
-    parsed_sentences = tuple(parsed(path, "the sentences", sentences, Sentence.parse, "sentence"))
-    return ScoreTable(parsed_sentences, MODELS, np.array(columns).T)
+    sentences = tuple(parsed(path, "the sentences", texts, Sentence.parse, "sentence"))
+    return ScoreTable(sentences, MODELS, np.array(columns).T)
 
 
 def read_natural_pairs(folder: Path | str) -> tuple[Pair, ...]:
