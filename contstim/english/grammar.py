@@ -24,6 +24,7 @@ import contextlib
 import functools
 import gc
 import itertools
+import math
 from dataclasses import dataclass, replace
 from importlib import resources
 from operator import itemgetter
@@ -157,16 +158,14 @@ class Grammar:
             self._rules.setdefault(pattern.category, []).append((pattern, expansions))
 
     def _expansion(self, right: tuple[Pattern, ...], weight: float) -> _Expansion:
-        words = [child for child in right if child.category not in self._declared]
-        phrases = [child for child in right if child.category in self._declared]
-        children = list(right)
-        for index, child in enumerate(children):
-            if child in phrases:
-                declared = self._declared[child.category]
-                used = tuple(f for f in child.features if f[0] in declared)
-                children[index] = replace(child, features=used)
-        words.sort(key=lambda word: not word.is_head)
-        return weight, (*words, *phrases), tuple(children)
+        # Heads that are words first, then other words, then phrases
+        order = sorted(right, key=lambda p: 2 if p.category in self._declared else not p.is_head)
+        children = []
+        for child in right:
+            used = self._declared.get(child.category, dict(child.features))
+            features = tuple(feature for feature in child.features if feature[0] in used)
+            children.append(replace(child, features=features))
+        return weight, tuple(order), tuple(children)
 
     @property
     def categories(self) -> set[str]:
@@ -175,17 +174,14 @@ class Grammar:
 
     def expand(self, symbol: Symbol) -> float:
         """Expand a symbol and everything below it; return its mass, 0 if it derives nothing."""
-        mass = self.mass.get(symbol)
-        if mass is None:
+        if symbol not in self.mass:
             if symbol.category in self._rules:
-                mass = self._expand_phrase(symbol)
+                self.mass[symbol] = self._expand_phrase(symbol)
             else:
-                entries = self.lexicon.fitting(symbol)
-                if entries:
+                if entries := self.lexicon.fitting(symbol):
                     self.words[symbol] = entries
-                mass = sum(entry.weight for entry in entries)
-            self.mass[symbol] = mass
-        return mass
+                self.mass[symbol] = sum(entry.weight for entry in entries)
+        return self.mass[symbol]
 
     def _expand_phrase(self, symbol: Symbol) -> float:
         weights: dict[tuple[Symbol, ...], float] = {}
@@ -195,7 +191,7 @@ class Grammar:
             binding = unify(pattern, features)
             if binding is None:
                 continue
-            # Variables of the left side that the symbol does not specify remain unbound
+            # Variables of the left side remain unbound if the symbol does not specify them
             absent = pattern.variables - binding.keys()
             for rule_weight, order, right in alternatives:
                 # The weight of a rule is divided among its bindings, in proportion to the mass of
@@ -225,18 +221,12 @@ class Grammar:
             if not bindings:
                 return
         for bound in bindings:
-            children, mass = [], 1.0
-            for pattern in right:
-                child = pattern.symbol(bound)
-                child_mass = self.expand(child)
-                if not child_mass:
-                    break
-                children.append(child)
+            children = tuple(pattern.symbol(bound) for pattern in right)
+            if all(map(self.expand, children)):
                 # Only heads count. So subjects of frequent verbs are drawn often, but a rare adverb
                 # does not make a sentence rare
-                mass *= child_mass if pattern.is_head else 1.0
-            else:
-                yield tuple(children), mass
+                masses = (self.mass[children[i]] for i, p in enumerate(right) if p.is_head)
+                yield children, math.prod(masses)
 
     def _widen(
         self, bindings: list[Binding], pattern: Pattern, absent: frozenset[str]
@@ -285,8 +275,8 @@ def unify(pattern: Pattern, features: Mapping[str, str]) -> Binding | None:
 def collector_paused() -> Iterator[None]:
     """Pause the cyclic garbage collector while a grammar is expanded.
 
-    An expansion creates a million permanent tuples. Scanning them takes a third of the time and
-    frees nothing.
+    An expansion creates a million permanent tuples. The collector would scan them for a third of
+    the time, and free no memory.
     """
     was_on = gc.isenabled()
     gc.disable()

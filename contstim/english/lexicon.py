@@ -12,7 +12,7 @@ import functools
 import itertools
 import operator
 from dataclasses import dataclass, field
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from contstim.errors import InputError
@@ -47,7 +47,7 @@ CLASS_FEATURES = ("sem", "subj", "obj", "place", "fits", "agr", "of")
 # because they must fit every noun that may be chosen.
 OR = "|"
 PREDICATES = frozenset({"V", "ADJ", "CMP", "LOOK", "RP"})
-# Features without alternatives: their variables have one value, on which several words agree.
+# Features without alternatives. Several words agree in them, so a variable has exactly one value.
 SEPARATE = frozenset({"agr", "num", "mode", "at", "by"})
 
 
@@ -167,11 +167,9 @@ class Lexicon:
     def combinations(self, names: tuple[str, ...]) -> Rows:
         """Return all combinations of values that any entry has for these features."""
         if names not in self._combinations:
-            rows: dict[tuple[str, ...], None] = {}
-            for entry in self:
-                values = (entry.features.get(name, ()) for name in names)
-                rows.update(dict.fromkeys(itertools.product(*values)))
-            self._combinations[names] = tuple(rows)
+            values = ([entry.features.get(name, ()) for name in names] for entry in self)
+            rows = itertools.chain.from_iterable(itertools.starmap(itertools.product, values))
+            self._combinations[names] = tuple(dict.fromkeys(rows))
         return self._combinations[names]
 
 
@@ -310,7 +308,7 @@ class _Reader:
         head, space, particles = lemma.partition(" ")
         regular = {"past": add_ed, "part": add_ed, "ing": add_ing}
         forms = {name: add(head) + space + particles for name, add in regular.items()}
-        # With fewer than three irregular forms, the remaining ones are regular
+        # If a verb has fewer than three irregular forms, its other forms are regular
         forms |= dict(zip(forms, irregular, strict=False))
         # "have" is the only verb except "be" with an irregular third person
         third = "has" if lemma == "have" else add_s(head) + space + particles
@@ -324,7 +322,11 @@ class _Reader:
 
 
 def read_lexicon(text: str) -> Lexicon:
-    """Read a lexicon from the text of a table; refuse rows that do not have three columns."""
+    """Read a lexicon from the text of a table.
+
+    Raises:
+        InputError: if a row does not have three columns.
+    """
     entries = {category: tuple(entries) for category, entries in _Reader(text).entries.items()}
     return Lexicon(entries)
 
@@ -332,5 +334,4 @@ def read_lexicon(text: str) -> Lexicon:
 @functools.cache
 def lexicon() -> Lexicon:
     """Return the lexicon that ships with contstim."""
-    table = resources.files("contstim.english").joinpath("lexicon.tsv")
-    return read_lexicon(table.read_text(encoding="utf-8"))
+    return read_lexicon(Path(__file__).with_name("lexicon.tsv").read_text(encoding="utf-8"))

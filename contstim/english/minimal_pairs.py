@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,16 +92,17 @@ class Generator:
         for paradigm in paradigms:
             for number, version in enumerate(paradigm.versions):
                 patterns = [item.pattern for item in _constituents(version)]
-                for pattern in patterns:  # so that an error names one constituent
+                for pattern in patterns:  # parsed separately, so that an error names one of them
                     _right_side(paradigm, pattern)
                 # No other category has this name, because the notation does not allow spaces
                 top = Pattern(f"PAIR {paradigm.uid} {number}", ())
                 tops.append((top, _right_side(paradigm, " ".join(patterns)), 1.0))
                 self._tops[paradigm.uid, number] = Symbol(top.category)
         phrases = resources.files("contstim.english").joinpath("phrases.fcfg").read_text("utf-8")
-        texts = dict.fromkeys(paradigm.rules for paradigm in paradigms)
-        own_rules = [rule for text in texts for rule in _read_paradigm_rules(text)]
-        self._grammar = Grammar((*rules(), *further_rules(phrases), *own_rules, *tops), lexicon())
+        texts = dict.fromkeys(p.rules for p in paradigms if p.rules.strip())
+        more_rules = [rule for text in texts for rule in _read_paradigm_rules(text)]
+        self._grammar = Grammar((*rules(), *further_rules(phrases), *more_rules, *tops), lexicon())
+        self._sampler = Sampler(self._grammar)
         categories = self._grammar.categories - {top.category for top, _, _ in tops}
         for (uid, _), (_, right, _) in zip(self._tops, tops, strict=True):
             unknown = [p.category for p in right if p.category not in categories]
@@ -111,10 +111,6 @@ class Generator:
                     f"Paradigm {uid}: {', '.join(unknown)} is not a category of the grammar; "
                     f"the categories are {', '.join(sorted(categories))}."
                 )
-
-    @cached_property
-    def _sampler(self) -> Sampler:
-        return Sampler(self._grammar)
 
     def pairs(self, paradigm: Paradigm, n: int, *, seed: int) -> list[LabelledPair]:
         """Return n distinct pairs of a paradigm; they depend only on the seed.
@@ -209,8 +205,8 @@ class Generator:
     def _inflect(self, word: Derivation, changes: dict[str, str]) -> Derivation | None:
         """Return the form of the same lemma with changed features; None if there is no such form.
 
-        A function word without such a form is replaced: word i among the words with its features
-        becomes word i among the words with the changed features.
+        A function word without such a form is replaced by the word of the same rank. For example,
+        the first singular demonstrative becomes the first plural one.
         """
         if word.entry is None:
             raise InputError(f"{word.symbol} is a phrase, but only single words have other forms.")
@@ -218,7 +214,7 @@ class Generator:
         entries = self._grammar.lexicon.fitting(symbol)
         candidates = [entry for entry in entries if entry.lemma == word.entry.lemma]
         if not candidates and entries and word.category not in CONTENT:
-            # "this" and "these" are two lemmas, so the first singular becomes the first plural
+            # "this" and "these" are two lemmas
             rank = self._grammar.lexicon.fitting(word.symbol).index(word.entry)
             candidates = [entries[rank % len(entries)]]
         return Derivation(symbol, (), candidates[0]) if candidates else None
@@ -299,14 +295,12 @@ def _right_side(paradigm: Paradigm, right: str) -> tuple[Pattern, ...]:
 
 
 def _read_paradigm_rules(text: str) -> tuple[GrammarRule, ...]:
-    own_rules = (
-        _read_rules(text, "Cannot read the rules of a paradigm file") if text.strip() else ()
-    )
-    if weightless := [left.category for left, _, weight in own_rules if not weight > 0]:
+    paradigm_rules = _read_rules(text, "Cannot read the rules of a paradigm file")
+    if weightless := [left.category for left, _, weight in paradigm_rules if not weight > 0]:
         raise InputError(
             f"The rules of {', '.join(weightless)} must end in a probability, such as [1.0]."
         )
-    return own_rules
+    return paradigm_rules
 
 
 def _read_rules(text: str, problem: str) -> tuple[GrammarRule, ...]:

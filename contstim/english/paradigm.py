@@ -63,7 +63,7 @@ class Item(NamedTuple):
 
     @property
     def is_reference(self) -> bool:
-        """Whether the item refers to an item of the good sentence."""
+        """True if the item refers to an item of the good sentence."""
         return not (self.pattern or self.alternatives)
 
 
@@ -119,7 +119,7 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
                 # A prefix precedes the critical word, so the critical word is not the first item
                 if self.critical and self.critical not in names[1:]:
                     raise ValueError(
-                        f"critical = {self.critical!r} does not follow anything in the {which} "
+                        f"critical = {self.critical!r} must follow another item of the {which} "
                         f"sentence, whose items are {', '.join(names)}."
                     )
         return self
@@ -187,7 +187,7 @@ def _read_good(text: str) -> tuple[Item, ...]:
 
 
 def _read_bad(text: str, good: Sequence[Item]) -> tuple[Item, ...]:
-    """Parse a bad sentence; a bare name, such as NP, refers to an item of the good sentence."""
+    """Parse a bad sentence. A bare name, such as NP, refers to an item of the good sentence."""
     names = [item.name for item in good]
     items: list[Item] = []
     for item in _parse_items(text, "bad"):
@@ -231,7 +231,7 @@ def _parse_items(text: str, which: str) -> list[Item]:
                 raise ValueError(f"{{{changes}}} must be {{feature=value}} or {{a=b, c=d}}.")
             items.append(Item(word, changes=tuple((pair[0], pair[1]) for pair in pairs)))
         else:
-            # N and N[] are both nouns, but only N can refer to the good sentence
+            # N and N[] have the same category, but only N can refer to the good sentence
             pattern_text = word if pattern is None else f"{word}[{pattern}]"
             items.append(Item(name or word, pattern_text))
         position = match.end()

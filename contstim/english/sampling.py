@@ -15,6 +15,8 @@ import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from contstim.english.grammar import START, Grammar, collector_paused, grammar
 from contstim.english.words import indefinite_article
 from contstim.errors import InputError
@@ -29,8 +31,7 @@ if TYPE_CHECKING:
 
 SHORTEST, LONGEST = 3, 16
 # Shares of sentence lengths, in percent: a mean of 8 words.
-LENGTH_SHARES = {3: 1, 4: 4, 5: 9, 6: 13, 7: 16, 8: 17, 9: 14, 10: 10, 11: 7, 12: 4, 13: 2, 14: 1.5}
-LENGTH_SHARES |= {15: 1, 16: 0.5}
+LENGTH_SHARES = dict(enumerate((1, 4, 9, 13, 16, 17, 14, 10, 7, 4, 2, 1.5, 1, 0.5), SHORTEST))
 # Maximum number of consecutive draws without a new sentence.
 PATIENCE = 20_000
 # Categories of content words. A content word must not occur twice in a sentence.
@@ -38,6 +39,7 @@ CONTENT = frozenset("N V ADJ ADV NAME MASSN CMP LOOK TIME DEST PADV GOING".split
 
 # A word of up to this many letters may recur as a part of an entry such as `bus stop`.
 SHORT_WORD = 3
+# Categories of words that describe a person or thing; a sentence has at most one such word.
 DESCRIBING = frozenset({"ADJ", "CMP", "LOOK"})
 
 # If a child of the root has this category, the sentence is a question.
@@ -153,22 +155,20 @@ class Sampler:
         if symbol in self.grammar.words:
             entries = [e for e in self.grammar.words[symbol] if words in (None, len(e.words))]
             return entries, list(itertools.accumulate(entry.weight for entry in entries))
-        ways: list[tuple[tuple[Symbol, ...], tuple[int | None, ...]]] = []
-        weights: list[float] = []
-        for children, probability in self.grammar.phrases[symbol].items():
-            if words is None:
-                ways.append((children, (None,) * len(children)))
-                weights.append(probability)
-                continue
-            for split, weight in self._splits(children, words):
-                ways.append((children, split))
-                weights.append(probability * weight)
-        return ways, list(itertools.accumulate(weights))
+        weighted = [
+            ((children, split), probability * weight)
+            for children, probability in self.grammar.phrases[symbol].items()
+            for split, weight in self._splits(children, words)
+        ]
+        totals = list(itertools.accumulate(weight for _, weight in weighted))
+        return [expansion for expansion, _ in weighted], totals
 
     def _splits(
-        self, children: tuple[Symbol, ...], words: int
-    ) -> list[tuple[tuple[int, ...], float]]:
+        self, children: tuple[Symbol, ...], words: int | None
+    ) -> list[tuple[tuple[int | None, ...], float]]:
         """Return the possible numbers of words of the children, with their probabilities."""
+        if words is None:
+            return [((None,) * len(children), 1.0)]
         first = self.lengths(children[0])
         if len(children) == 1:
             return [((words,), first[words])] if first[words] else []
@@ -184,13 +184,8 @@ class Sampler:
 
 
 def convolve(first: Lengths, second: Lengths) -> Lengths:
-    """Return the distribution of the sum of two lengths, truncated at `LONGEST`."""
-    total = [0.0] * (LONGEST + 1)  # total[n] = sum over i of first[i] * second[n - i]
-    for i, p in enumerate(first):
-        if p:
-            for j, q in enumerate(second[: LONGEST + 1 - i]):
-                total[i + j] += p * q
-    return tuple(total)
+    """Return the distribution of the sum of two numbers of words, truncated at `LONGEST`."""
+    return tuple(np.convolve(first, second)[: LONGEST + 1].tolist())
 
 
 @functools.cache
@@ -207,7 +202,7 @@ def is_sensible(derivation: Derivation) -> bool:
     * No two words of one family ("husband", "wife") occur together.
     * No word follows itself.
     * At most one word is a describing word (`DESCRIBING`).
-    * No two words clash, as "writes" and "old" in "writes an old book".
+    * No two words clash, such as "writes" and "old" in "writes an old book".
     """
     entries = tuple(derivation.entries())
     words = [word for entry in entries for word in entry.words]
@@ -232,15 +227,15 @@ def sample_tree(rng: random.Random, words: int | None = None) -> Derivation:
         InputError: if no sentence has that many words.
     """
     if words is None:
-        # Drawn before any rejection: short sentences are rejected less often, and would otherwise
-        # become more frequent
+        # Draw the length before the loop. Short sentences are rejected less often, and would
+        # otherwise become too frequent
         (words,) = rng.choices(tuple(LENGTH_SHARES), tuple(LENGTH_SHARES.values()))
     if not SHORTEST <= words <= LONGEST:
         raise InputError(
             f"`words` must be from {SHORTEST} to {LONGEST} for the embedded English, got "
             f"{words}. Use such a number, or leave it out."
         )
-    # A whole derivation is rejected. Redrawing a part would change the probabilities of sentences
+    # Reject the whole derivation, because drawing a part again would change the probabilities
     while True:
         derivation = sampler().draw(rng, words)
         if is_sensible(derivation):

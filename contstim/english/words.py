@@ -108,7 +108,7 @@ def english_rules(
 
 @cache
 def english_tags() -> TagTable:
-    """Return tags of some 46,000 English words, in the British National Corpus's C5 tagset.
+    """Return tags of about 46,000 English words, in the C5 tagset of the British National Corpus.
 
     Sources: OpenStax's textbooks (CC BY 4.0), LemmInflect's list of words (MIT) and WordNet 3.1
     (licence in wordnet.txt).
@@ -161,6 +161,7 @@ def verb_uses(
 
 
 def _letter(word: str, tag: str, kind: str) -> str:
+    """Return the letter of a tagged word for patterns of tags; see `_LETTERS`."""
     first = tag.partition("+")[0] or "NN1"  # most words without a tag are nouns
     letter = next((let for start, let in _LETTERS.items() if first.startswith(start)), "-")
     if letter[:1] in ("N", "S") and kind.startswith(("time", "person")):

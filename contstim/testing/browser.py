@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -59,12 +60,15 @@ def take_part_in_browser(
             raise WorkerError(
                 f"Chromium does not start ({error}). Install it, or omit --browser."
             ) from error
-        try:
+        with closing(browser):
             for number in range(1, participants + 1):
-                responses += _visit(browser, playwright.Error, people, url, number, patience)
+                try:
+                    responses += _visit(browser, people, url, number, patience)
+                except playwright.Error as error:
+                    raise WorkerError(
+                        f"Artificial participant {number} did not reach the end of {url}: {error}"
+                    ) from error
                 progress(number, participants)
-        finally:
-            browser.close()
     return tuple(responses)
 
 
@@ -78,14 +82,8 @@ def _check_address(url: str) -> None:
 
 
 def _visit(
-    browser: Any,
-    failure: type[Exception],
-    people: ArtificialParticipants,
-    url: str,
-    number: int,
-    patience: float,
+    browser: Any, people: ArtificialParticipants, url: str, number: int, patience: float
 ) -> list[Response]:
-    context = browser.new_context()  # separate storage for each participant
     joined: dict[str, Any] = {}
     answers: dict[str, dict[str, Any]] = {}
 
@@ -99,7 +97,8 @@ def _visit(
             for answer in response.request.post_data_json["responses"]:
                 answers.setdefault(answer["trial_id"], answer)
 
-    try:
+    # A new context, so that each participant has separate storage
+    with closing(browser.new_context()) as context:
         page = context.new_page()
         # Parse JSON, because in an object literal a trial id __proto__ would set the prototype
         ratings = json.dumps(json.dumps(people.ratings(number)))
@@ -110,17 +109,11 @@ def _visit(
             page.goto(f"{url.rstrip('/')}/?simulate=data")
         if not last.value.ok:
             raise WorkerError(f"The server rejected the request: {last.value.json()['error']}")
-    except failure as error:
-        raise WorkerError(
-            f"Artificial participant {number} did not reach the end of {url}: {error}"
-        ) from error
-    finally:
-        context.close()
     return [_response(joined, answer, people.scale) for answer in answers.values()]
 
 
 def _is_last(response: Any) -> bool:
-    """Return True if the study is complete, or the participant is refused."""
+    """Return True for the last response to a participant: completion of the study, or refusal."""
     ends = ("/api/complete",) if response.ok else ("/api/open", "/api/participants")
     return bool((response.ok or response.status == 403) and response.url.endswith(ends))
 

@@ -24,7 +24,7 @@ from contstim.words.sentence import Sentence
 if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
 
-# Of different lengths, so that batches are padded; with a question and a repeated sentence
+# The lengths differ, so that batches are padded. One sentence is a question, and one is repeated
 SENTENCES = [
     Sentence.parse(text)
     for text in (
@@ -35,7 +35,7 @@ SENTENCES = [
         "The old teacher reads a book in the garden",
     )
 ]
-# No training text contains zyzzyva: word-level models do not know it, other models split it
+# No training text contains "zyzzyva". Word-level models do not know it; other models split it
 WORDS = ("dog", "house", "quickly", "the", "zyzzyva", "reads")
 
 

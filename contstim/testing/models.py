@@ -59,10 +59,9 @@ class MockModel(LanguageModel):
         Raises:
             ModelError: if a sentence has no score.
         """
-        for sentence, reason in zip(sentences, self.unscorable(sentences), strict=True):
-            if reason is not None:
-                raise ModelError(reason)
-            self.scored_sentences.append(sentence)
+        if reasons := list(filter(None, self.unscorable(sentences))):
+            raise ModelError(reasons[0])
+        self.scored_sentences += sentences
         source = self._log_probs
         scores = map(source if callable(source) else source.__getitem__, sentences)
         return np.fromiter(scores, np.float64, len(sentences))
@@ -239,7 +238,10 @@ def _spell(text: str) -> tuple[int, ...]:
 
 
 def _transitions(seed: int) -> FloatArray:
-    """Draw log p(next | character), (n, n), nats; only a letter follows a space or boundary."""
+    """Draw log p(next | character), (n, n), nats.
+
+    After a space or boundary, only letters have positive probabilities.
+    """
     rng = np.random.default_rng(seed)
     n_letters = len(LETTERS) + 1
     # Rows: previous character (letters, other characters, space, boundary). Columns: next letter

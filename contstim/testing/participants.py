@@ -90,13 +90,13 @@ def take_part(
     """
     check_web_address(settings.url)
     with closing(Journal(journal, _identity_of_run(people, settings))) as opened:
-        asyncio.run(_run(people, settings, opened, progress))
+        asyncio.run(_take_part(people, settings, opened, progress))
         numbers = range(1, settings.participants + 1)
         return tuple(answer for n in numbers for answer in opened.copy(n).acknowledged(people, n))
 
 
 def _identity_of_run(people: ArtificialParticipants, settings: RunSettings) -> dict[str, Any]:
-    """Return the settings on which answers depend."""
+    """Return the settings that determine the answers."""
     trials = [
         [trial.group, trial.trial_id, str(trial.sentence_1), str(trial.sentence_2), difference]
         for trial, difference in zip(people.trials, people.differences.tolist(), strict=True)
@@ -111,7 +111,7 @@ def _identity_of_run(people: ArtificialParticipants, settings: RunSettings) -> d
     }
 
 
-async def _run(
+async def _take_part(
     people: ArtificialParticipants,
     settings: RunSettings,
     journal: Journal,
@@ -122,7 +122,7 @@ async def _run(
     async def answer_in_slot(number: int) -> None:
         nonlocal n_completed
         async with slots:
-            await _answer_everything(http, people, settings, journal, number, questions)
+            await run.answer_everything(number, questions)
         n_completed += 1
         progress(n_completed, settings.participants)
 
@@ -133,29 +133,109 @@ async def _run(
         timeout=_SECONDS_TO_CONNECT,
         trust_env=False,
     ) as http:
+        run = _Run(http, people, settings, journal)
         # Check first, because a participant who joins occupies a place in the study
-        questions = await _check_trials(http, people, settings)
+        questions = await run.check_trials()
         numbers = range(1, settings.participants + 1)
         for number in numbers:
-            await _join(http, settings, journal, number)
+            await run.join(number)
         await asyncio.gather(*map(answer_in_slot, numbers))
 
 
-async def _check_trials(
-    http: httpx2.AsyncClient, people: ArtificialParticipants, settings: RunSettings
-) -> list[Question]:
-    """Check that the study has the participants' trials, and return the study's questions."""
-    study = await request_json(http, http.build_request("GET", "study.json"), settings.patience)
-    expected = sorted((str(trial.group), trial.trial_id) for trial in people.trials)
-    served = None
-    with suppress(KeyError, TypeError, AttributeError):
-        served = sorted((g, t["trial_id"]) for g, rows in study["groups"].items() for t in rows)
-    if served != expected:
-        raise InputError(
-            f"The study at {settings.url} shows other trials than {settings.table}. Name the "
-            "table of trials from which the study was exported."
+@dataclass(frozen=True)
+class _Run:
+    """A run of artificial participants, with a connection to the server."""
+
+    http: httpx2.AsyncClient
+    people: ArtificialParticipants
+    settings: RunSettings
+    journal: Journal
+
+    async def check_trials(self) -> list[Question]:
+        """Check that the study has the participants' trials, and return the study's questions."""
+        study = await self._request("GET", "study.json")
+        expected = sorted((str(trial.group), trial.trial_id) for trial in self.people.trials)
+        served = None
+        with suppress(KeyError, TypeError, AttributeError):
+            served = sorted((g, t["trial_id"]) for g, rows in study["groups"].items() for t in rows)
+        if served != expected:
+            raise InputError(
+                f"The study at {self.settings.url} shows other trials than {self.settings.table}. "
+                "Name the table of trials from which the study was exported."
+            )
+        return [Question(**question) for question in study.get("questions", ())]
+
+    async def join(self, number: int) -> None:
+        """Let a participant join the study, or resume it if the participant has joined before."""
+        joined = self.journal.copy(number).joined
+        address, remedy = "api/participants", ""
+        body: dict[str, Any] = {"simulated": True, "nonce": f"{random.getrandbits(128):032x}"}
+        body |= self.settings.fields_of(number)
+        if joined is not None:
+            address, body = "api/resume", {name: joined[name] for name in ("participant", "secret")}
+            remedy = (
+                f" {self.journal.path} contains participants that are not in the database of this "
+                "server. Delete it, or set another --out."
+            )
+        reply = await self._request("POST", address, remedy, json=body)
+        names = ("participant", "secret", "group", "seed")
+        saved = [answer["trial_id"] for answer in reply["answered"]]
+        self.journal.record(number, joined={name: reply[name] for name in names}, saved=saved)
+
+    async def answer_everything(self, number: int, questions: Sequence[Question]) -> None:
+        """Answer the trials that have no acknowledged answer, and complete the study."""
+        copy, joined = self.journal.copy(number), self.journal.copy(number).joined
+        if copy.completed or joined is None:
+            return
+        headers = {"Authorization": f"Bearer {joined['secret']}"}
+        name, seed = joined["participant"], self.people.seed
+        entries = artificial_answers(questions, name, number=number, seed=seed)
+        body = {"questions": {entry.question: entry.answer for entry in entries}}
+        body |= {**self.settings.fields_of(number), "participant": name}
+        for response in copy.answers(self.people, number):
+            if response.trial_id in copy.saved:
+                continue
+            cells = {name: getattr(response, name) for name in _ANSWER}
+            recorded = {name: cell for name, cell in cells.items() if cell not in _OMITTED_VALUES}
+            answer_body = {**body, "responses": [{"rating": None, **recorded}]}
+            reply = await self._request("POST", "api/responses", json=answer_body, headers=headers)
+            self.journal.record(number, saved=reply["saved"])
+            await asyncio.sleep(self.settings.pause)
+        reply = await self._request("POST", "api/complete", json=body, headers=headers)
+        self.journal.record(number, code=reply["code"])
+
+    async def _request(
+        self, method: str, address: str, remedy: str = "", **content: Any
+    ) -> dict[str, Any]:
+        """Send a request, and return the JSON object of the response.
+
+        Retry if the server or the network fails, for `patience` seconds. `remedy` is appended to
+        the error message if the server refuses the request.
+
+        Raises:
+            WorkerError: if the server refuses the request, or does not respond within `patience`.
+        """
+        request = self.http.build_request(method, address, **content)
+        clock, patience = asyncio.get_running_loop().time, self.settings.patience
+        start, wait, problem = clock(), _FIRST_WAIT, ""
+        while clock() - start < patience:
+            pause = wait * random.uniform(0.5, 1.5)  # spread retries of participants over time
+            try:
+                reply = await self.http.send(request)
+                if reply.is_success:
+                    return dict(reply.json())
+                problem = _error_message(reply)
+                if reply.status_code not in _RETRY_STATUSES:
+                    raise WorkerError(f"The server rejected the request: {problem}{remedy}")
+                pause = max(pause, float(reply.headers.get("Retry-After", 0)))
+            except (httpx2.TransportError, ValueError) as error:
+                problem = str(error) or type(error).__name__
+            await asyncio.sleep(pause)
+            wait = min(_MAX_WAIT, 2 * wait)
+        raise WorkerError(
+            f"The server has not answered for {patience:g} s ({problem}). Acknowledged answers are "
+            "saved on this machine: run the same command again to continue."
         )
-    return [Question(**question) for question in study.get("questions", ())]
 
 
 @dataclass
@@ -232,93 +312,6 @@ class Journal:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-async def _join(
-    http: httpx2.AsyncClient, settings: RunSettings, journal: Journal, number: int
-) -> None:
-    """Let a participant join the study, or resume it if the participant has joined before."""
-    joined = journal.copy(number).joined
-    address, remedy = "api/participants", ""
-    body: dict[str, Any] = {"simulated": True, "nonce": f"{random.getrandbits(128):032x}"}
-    body |= settings.fields_of(number)
-    if joined is not None:
-        address, body = "api/resume", {name: joined[name] for name in ("participant", "secret")}
-        remedy = (
-            f" {journal.path} contains participants that are not in the database of this "
-            "server. Delete it, or set another --out."
-        )
-    request = http.build_request("POST", address, json=body)
-    reply = await request_json(http, request, settings.patience, remedy)
-    names = ("participant", "secret", "group", "seed")
-    saved = [answer["trial_id"] for answer in reply["answered"]]
-    journal.record(number, joined={name: reply[name] for name in names}, saved=saved)
-
-
-async def _answer_everything(
-    http: httpx2.AsyncClient,
-    people: ArtificialParticipants,
-    settings: RunSettings,
-    journal: Journal,
-    number: int,
-    questions: Sequence[Question],
-) -> None:
-    copy, joined = journal.copy(number), journal.copy(number).joined
-    if copy.completed or joined is None:
-        return
-    headers = {"Authorization": f"Bearer {joined['secret']}"}
-    entries = artificial_answers(questions, joined["participant"], number=number, seed=people.seed)
-    common_fields = {"questions": {entry.question: entry.answer for entry in entries}}
-    common_fields |= {**settings.fields_of(number), "participant": joined["participant"]}
-
-    async def post(address: str, **content: Any) -> dict[str, Any]:
-        body = {**common_fields, **content}
-        request = http.build_request("POST", address, json=body, headers=headers)
-        return await request_json(http, request, settings.patience)
-
-    for response in copy.answers(people, number):
-        if response.trial_id in copy.saved:
-            continue
-        cells = {name: getattr(response, name) for name in _ANSWER}
-        recorded = {name: cell for name, cell in cells.items() if cell not in _OMITTED_VALUES}
-        reply = await post("api/responses", responses=[{"rating": None, **recorded}])
-        journal.record(number, saved=reply["saved"])
-        await asyncio.sleep(settings.pause)
-    reply = await post("api/complete")
-    journal.record(number, code=reply["code"])
-
-
-async def request_json(
-    http: httpx2.AsyncClient, request: httpx2.Request, patience: float, remedy: str = ""
-) -> dict[str, Any]:
-    """Send a request, and return the JSON object of the response.
-
-    Retry if the server or the network fails, for `patience` seconds. `remedy` is appended to the
-    error message if the server refuses.
-
-    Raises:
-        WorkerError: if the server refuses the request, or does not respond within `patience`.
-    """
-    clock = asyncio.get_running_loop().time
-    start, wait, problem = clock(), _FIRST_WAIT, ""
-    while clock() - start < patience:
-        pause = wait * random.uniform(0.5, 1.5)  # spread retries of participants over time
-        try:
-            reply = await http.send(request)
-            if reply.is_success:
-                return dict(reply.json())
-            problem = _error_message(reply)
-            if reply.status_code not in _RETRY_STATUSES:
-                raise WorkerError(f"The server rejected the request: {problem}{remedy}")
-            pause = max(pause, float(reply.headers.get("Retry-After", 0)))
-        except (httpx2.TransportError, ValueError) as error:
-            problem = str(error) or type(error).__name__
-        await asyncio.sleep(pause)
-        wait = min(_MAX_WAIT, 2 * wait)
-    raise WorkerError(
-        f"The server has not answered for {patience:g} s ({problem}). Acknowledged answers are "
-        "saved on this machine: run the same command again to continue."
-    )
 
 
 def _error_message(reply: httpx2.Response) -> str:

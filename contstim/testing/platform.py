@@ -16,6 +16,7 @@ from __future__ import annotations
 import csv
 import random
 from html.parser import HTMLParser
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
@@ -25,6 +26,7 @@ from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.table import NO_BREAK_SPACE, Response
 from contstim.items.scale import Scale
 from contstim.items.stimuli import CONTROVERSIAL, KINDS, Condition, Trial
+from contstim.wording import grouped
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ DAMAGES: dict[str, bytes | None] = {
     "is of another kind": b"<!doctype html><title>Log in</title>\n<p>Your session has ended.</p>\n",
     "is absent": None,
 }
+"""Damage of a file → new content; None removes the file."""
 
 
 def make_trial(number: int, group: int, condition: Condition, first: str = "") -> Trial:
@@ -91,10 +94,10 @@ TRIALS = tuple(
 
 
 class PlantedAnswers:
-    """Random ratings of participants, stored to compare them with the answers that are read back.
+    """Random ratings of participants. Tests compare them with the ratings that a reader returns.
 
     Attributes:
-        responses: answers in the order of calls of `press`. Ratings range from sentence_1 to
+        responses: responses in the order of calls of `press`, with ratings from sentence_1 to
             sentence_2.
     """
 
@@ -156,7 +159,7 @@ class ExportContract:
 
     Attributes:
         platform: platform with an exporter.
-        settings: settings of the export, in addition to the exporter's fixed ones.
+        settings: settings of the export, in addition to `Exporter.fixed`.
         list_columns: columns whose cells together identify the list of a row.
         left_column: column with the number of the sentence on the left, 1 or 2.
         sentence_columns: columns of the left and the right sentence.
@@ -177,25 +180,20 @@ class ExportContract:
 
     def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
         """Return the rows of each list, from all tables with a column trial_id."""
-        lists: dict[str, list[dict[str, str]]] = {}
-        for path in sorted(folder.rglob("*.csv")):
-            for row in read_csv_rows(path):
-                if row.get("trial_id"):
-                    name = "/".join(row[column] for column in self.list_columns)
-                    lists.setdefault(name, []).append(row)
-        return lists
+        tables = map(read_csv_rows, sorted(folder.rglob("*.csv")))
+        rows = [row for row in chain.from_iterable(tables) if row.get("trial_id")]
+        return grouped(("/".join(row[name] for name in self.list_columns), row) for row in rows)
 
     def displayed_texts(self, row: Mapping[str, str]) -> tuple[str, str]:
         """Return the texts on the left and on the right, as a participant reads them."""
-        left_text, right_text = (row[column] for column in self.sentence_columns)
+        texts = tuple(row[column] for column in self.sentence_columns)
         if self.is_html:
-            (left_text, left_tags), (right_text, right_tags) = map(
-                read_html, (left_text, right_text)
-            )
+            texts, tags = zip(*map(read_html, texts), strict=True)
             # Tags in a sentence must be shown as text
-            assert left_tags == right_tags == []
+            assert not any(tags)
         # Exports put this prefix before a cell that a spreadsheet would run as a formula
-        return left_text.removeprefix(NO_BREAK_SPACE), right_text.removeprefix(NO_BREAK_SPACE)
+        left_text, right_text = (text.removeprefix(NO_BREAK_SPACE) for text in texts)
+        return left_text, right_text
 
     def check_shown(self, trials: Sequence[Trial], folder: Path) -> None:
         """Check that each list has all trials of one group.
@@ -203,21 +201,14 @@ class ExportContract:
         Also check that each row has the sentences of its trial, on the correct sides.
         """
         by_id = {trial.trial_id: trial for trial in trials}
-        lists = self.lists(folder)
-        assert {trial.group for trial in trials} == {
-            by_id[rows[0]["trial_id"]].group for rows in lists.values()
-        }
-        for rows in lists.values():
-            group = by_id[rows[0]["trial_id"]].group
-            assert sorted(row["trial_id"] for row in rows) == sorted(
-                trial.trial_id for trial in trials if trial.group == group
-            )
-            for row in rows:
-                trial = by_id[row["trial_id"]]
-                texts = trial.displayed_texts
-                assert self.displayed_texts(row) == (
-                    texts if row[self.left_column] == "1" else texts[::-1]
-                )
+        lists = self.lists(folder).values()
+        ids_by_group = grouped((trial.group, trial.trial_id) for trial in trials)
+        shown_ids = {tuple(sorted(row["trial_id"] for row in rows)) for rows in lists}
+        assert shown_ids == {tuple(sorted(ids)) for ids in ids_by_group.values()}
+        for row in chain.from_iterable(lists):
+            texts = by_id[row["trial_id"]].displayed_texts
+            left_and_right = texts if row[self.left_column] == "1" else texts[::-1]
+            assert self.displayed_texts(row) == left_and_right
 
     def test_what_is_shown_is_what_was_asked(self, tmp_path: Path) -> None:
         self.export(TRIALS, tmp_path / "out")
@@ -302,11 +293,10 @@ class ReadContract:
     def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
         """Return the rows of each list; a row has a trial_id, and 1 or 2 in the column left."""
         del folder
-        lists: dict[str, list[dict[str, str]]] = {}
-        for n, trial in enumerate(TRIALS):
-            row = {"trial_id": trial.trial_id, "left": str(1 + n % 2)}
-            lists.setdefault(str(trial.group), []).append(row)
-        return lists
+        return grouped(
+            (str(trial.group), {"trial_id": trial.trial_id, "left": str(1 + number % 2)})
+            for number, trial in enumerate(TRIALS)
+        )
 
     def data(
         self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]

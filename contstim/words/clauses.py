@@ -6,7 +6,7 @@
     By his control extended across the region       incomplete: the year after `By` is missing
     What he said was true                           statement: the subject is a clause
 
-Tags are those of the British National Corpus (C5), as `TagTable.tags` assigns them.
+`TagTable.tags` assigns the tags. They are from the C5 tagset of the British National Corpus.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NO_VERB = re.compile(
     r"|(?:[st]ion|ic|al|ity|ness|ism|ist|logy|ous|ive|[ai]ble|ly)s?$"
 )
 _QUESTION_LEADS = frozenset("so then now well first second finally or".split())
-_NO_LEADS = frozenset("nor neither either both".split())  # Nor is it true
+_NO_LEADS = frozenset("nor neither either both".split())  # "Nor is it true" is a statement
 _SUBJECTS = frozenset("i you we they".split())
 _OF_COMPARISON = frozenset("as than like".split())  # tagged as conjunctions, often without a clause
 _BEFORE_DATES = frozenset("by in since until from between".split())
@@ -51,7 +51,7 @@ _QUANTITY = frozenset("CRD DT0 AT0 AJ0 ORD DTQ".split())
 def is_finite(tag: str) -> bool:
     """Return True for tags of the present or past tense and of modal verbs.
 
-    A contraction has several tags, such as VBZ+XX0 for isn't. It is finite if one of them is.
+    A contraction has several tags, such as VBZ+XX0 for isn't. One finite tag is sufficient.
     """
     return not FINITE.isdisjoint(tag.split("+"))
 
@@ -65,8 +65,8 @@ def has_order_of_question(words: Sequence[str], tags: Sequence[str]) -> bool:
     """Return True if a sentence has the word order of a question or lacks a subject.
 
     Such sentences are wh-questions, questions with "do" or "have", questions after a conjunction
-    ("But is …"), and wh-clauses without a main clause. `whole_statement` finds other sentences that
-    begin with a verb ("Is it true"). Words must be in lower case.
+    ("But is …"), and wh-clauses without a main clause. `filters.whole_statement` detects other
+    sentences that begin with a verb ("Is it true"). Words must be in lower case.
     """
     start = _count_lead_words(words, tags)
     tags = [tag.split("+")[0] for tag in tags]
@@ -89,7 +89,7 @@ def _count_lead_words(words: Sequence[str], tags: Sequence[str]) -> int:
 
 
 def _is_wh_question(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Return True if a wh-clause is a question, or has no main clause."""
+    """Return True if a sentence with an initial wh-word is a question or lacks a main clause."""
     if words[0] == "that" or is_exclamation(words):
         return False
     if words[0] == "which" and not {*tags[1:2]} <= _NOUN | _BEFORE_NOUN | {"PRF"}:
@@ -182,6 +182,7 @@ def _lacks_date(words: Sequence[str], tags: Sequence[str]) -> bool:
 
 
 def _lacks_number(words: Sequence[str], tags: Sequence[str], index: int) -> bool:
+    """Return True for a unit without its number, as in "costs million" or "about years ago"."""
     word, tag_before = words[index], tags[index - 1] if index else ""
     if word in _AFTER_NUMBERS:
         return tag_before not in _QUANTITY
@@ -194,7 +195,7 @@ def _lacks_number(words: Sequence[str], tags: Sequence[str], index: int) -> bool
 
 
 def _lacks_object(words: Sequence[str], tags: Sequence[str], index: int) -> bool:
-    """Return True for a preposition without its object, as in "from to" or "between and"."""
+    """Return True if a preposition lacks its object, as in "from to" or "between and"."""
     if tags[index] != "PRP":
         return False
     if tags[index + 1] == "TO0":

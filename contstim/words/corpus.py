@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 # No hyphen, which may be a minus, and no full stop, which may belong to an abbreviation
 _PUNCTUATION = "\"'“”‘’«»()[]{}<>,;:*_…–—!?"
-# Punkt does not know end marks of other scripts, such as `。`, so a span ends at each of them.
-# Abbreviations do not contain these marks
+# NLTK's Punkt does not know end marks of other scripts, such as `。`. So texts are first split at
+# these marks, which do not occur in abbreviations
 _SENTENCE_SPAN = regex.compile(
     r"(?V1s).+?(?:[\p{Sentence_Break=STerm}--[!?]][\p{Sentence_Break=Close}--\p{Ps}]*|\Z)"
 )
@@ -41,9 +41,9 @@ _MIN_SHARE = 0.01
 # For speed, examine the first 10,000 lines, and then one line in ten
 _FIRST_LINES, _STRIDE = 10_000, 10
 
-# A line without any of these strings cannot match the slow pattern
+# A line without any of these strings cannot match `_TOKENISED`, which is slower
 _PARTS = (" ,", " .", " n't", " n’t", " '", " ’", "``", "-LRB-", "-RRB-", "@-@", " 、", " 。")
-# Does not match the ellipsis `. . .`, nor signs that follow a space in French
+# The pattern does not match the ellipsis `. . .`, or signs that follow a space in French
 _TOKENISED = re.compile(
     r"(?<=[^\s.,]) [,.、。](?! \.)(?!\S)"
     r"|(?<=\w) (?:n['’]t|['’](?:s|re|ve|ll|d|m))(?!\S)"
@@ -106,8 +106,9 @@ class TextNotes:
         """Yield a message if lines were changed."""
         if self.normalised:
             yield (
-                f"{name}: {quantity(self.normalised, 'sentence')} of {self.lines:,} changed: "
-                "combined accents (NFC), and removed invisible characters."
+                f"{name}: normalised {quantity(self.normalised, 'sentence')} of {self.lines:,}. "
+                "Accents were combined with their letters (Unicode NFC), and invisible characters "
+                "were removed."
             )
 
     def warnings(self, name: object) -> Iterator[str]:
@@ -178,11 +179,8 @@ def _split_prose(lines: Iterable[str]) -> Iterator[Sentence]:
     trainer = PunktTrainer()
     trainer.train(text, finalize=True)
     splitter = PunktSentenceTokenizer(trainer.get_params())
-    pieces = (splitter.tokenize(part) for part in _SENTENCE_SPAN.findall(text))
-    for piece in chain.from_iterable(pieces):
-        if not any(map(str.isalnum, piece)):
-            continue
-        sentence = Sentence.parse(piece)
+    pieces = chain.from_iterable(map(splitter.tokenize, _SENTENCE_SPAN.findall(text)))
+    for sentence in map(Sentence.parse, (p for p in pieces if any(map(str.isalnum, p)))):
         # Except in the last word, a full stop belongs to an abbreviation
         *inner, last = sentence.words
         stripped = [*(word.strip(_PUNCTUATION) for word in inner), last.strip(_PUNCTUATION + ".")]

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from contstim.words.word_rules import WordRules
 
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("“", "”"), ("«", "»"))
-_HIGH_PROBABILITY, _MAIN_SHARE = 0.9, 0.5
+_HIGH_PROBABILITY = 0.9  # results with a higher probability count as certain
+_MAIN_SHARE = 0.5  # minimum share of a word's occurrences that have its main tag
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +36,10 @@ class SentenceRule:
     Attributes:
         reason: reason for a rejection, such as "a word occurs twice".
         loosened_by: setting that loosens or removes the rule, for messages.
-        looser: function that returns setting → looser rule with this setting; None if the rule can
-            only be removed.
-        fresh: for a rule that remembers sentences, function that returns a copy without remembered
-            sentences; None for other rules.
+        looser: function that returns looser settings, each with the rule for this setting; None if
+            the rule can only be removed.
+        fresh: function that returns a copy of the rule without remembered sentences; None if the
+            rule remembers no sentences.
     """
 
     reason: str

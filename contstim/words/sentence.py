@@ -41,6 +41,7 @@ _MARKS = frozenset(regex.findall(r"[\p{Sentence_Terminal}…]", _ALL_SIGNS))
 ALL_END_MARKS = _MARKS | {";"}
 """End marks of all scripts; the semicolon is an end mark in Greek only."""
 
+_UNWRITABLE = re.compile(r"[\0\ud800-\udfff]")  # null character, half of a surrogate pair
 _CLOSING_SIGNS = "".join(
     regex.findall(r"(?V1)[[\p{Sentence_Break=Close}״＂＇]--\p{Ps}]|\s", _ALL_SIGNS)
 )
@@ -98,13 +99,7 @@ def is_word(text: str) -> bool:
 
 
 def _is_writable(text: str) -> bool:
-    if "\0" in text:
-        return False
-    try:
-        # Half of a surrogate pair cannot be encoded
-        return text.isascii() or bool(text.encode())
-    except UnicodeEncodeError:
-        return False
+    return text.isprintable() or _UNWRITABLE.search(text) is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +128,7 @@ class Sentence:
             object.__setattr__(self, "words", words)
             object.__setattr__(self, "end", normalise_text(self.end))
             bare = " ".join(self.words)
-        # `split` finds other words if a word is empty or contains white space
+        # `split` returns other words if a word is empty or contains white space
         if bare.split() != [*self.words] or not _is_writable(bare):
             word = next(word for word in self.words if not is_word(word))
             raise SentenceError(f"{word!r} is not a word: {WORDS_ARE}.")
@@ -156,12 +151,8 @@ class Sentence:
         if not isinstance(text, str):
             raise SentenceError(f"{shortened(text)} is not a sentence; expected a text with words.")
         text = normalise_text(text).strip()
-        last = text[-1:]
-        # For speed: nearly all texts end in one of three marks or in a letter
-        if text.endswith(END_MARKS):
-            bare, end = text[:-1], last
-        else:
-            bare, end = (text, ".") if last.isalnum() else split_end(text)
+        # Nearly all texts end in one of three marks, so this test is for speed
+        bare, end = (text[:-1], text[-1]) if text.endswith(END_MARKS) else split_end(text)
         words = tuple(bare.split())
         if not words:
             raise SentenceError(f"A sentence needs at least one word; {text!r} has none.")
@@ -245,8 +236,9 @@ def all_but_one(words: tuple[str, ...]) -> set[tuple[int, tuple[str, ...]]]:
     return {(index, words[:index] + words[index + 1 :]) for index in range(len(words))}
 
 
-# A special token would mark the start or end of a text, or a masked word. So vocabularies have no
-# special tokens. Models read special tokens of a sentence as plain text, or refuse the sentence.
+# Inside a sentence, a special token would mark the start or end of a text, or a masked word. So
+# vocabularies contain no special tokens. If a sentence contains one, a model reads the token as
+# plain text, or refuses the sentence.
 SPACE_SIGN = "▁"
 """Character that SentencePiece writes for a space."""
 

@@ -117,11 +117,9 @@ class TagTable:
     pairs: tuple[TagPair, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     _fitting: dict[tuple[str, str, tuple[str, ...], bool], BoolArray] = field(
-        default_factory=dict, init=False, repr=False
+        default_factory=dict, init=False
     )
-    _shares: dict[tuple[str, bool], Mapping[str, float]] = field(
-        default_factory=dict, init=False, repr=False
-    )
+    _shares: dict[tuple[str, bool], Mapping[str, float]] = field(default_factory=dict, init=False)
 
     def __repr__(self) -> str:
         return f"<TagTable {self.name}: {len(self._counts):,} words>"
@@ -155,11 +153,11 @@ class TagTable:
     def fitting(
         self, kind: str, tag: str, words: tuple[str, ...], *, initial: bool = False
     ) -> BoolArray:
-        """Return a mask of the candidates that fit the kind and tag of a replaced word, (n_words,).
+        """Return a mask of the candidates `words` that fit a replaced word, (n_words,).
 
-        At least half of the candidate's occurrences must have the tag. The candidate must have the
-        kind; if `kind` is empty, it must have no kind. `initial` means that the replaced word
-        starts a sentence.
+        The replaced word has the kind and the tag. At least half of a candidate's occurrences must
+        have the tag. The candidate must have the kind; if `kind` is empty, it must have no kind.
+        `initial` means that the replaced word starts a sentence.
         """
         key = kind, tag, words, initial
         if key not in self._fitting:
@@ -180,7 +178,7 @@ class TagTable:
         return sum(map(self.lists, words)) / len(words) if words else 1.0
 
     def fits(self, words: Collection[str]) -> bool:
-        """Return True if the table has at least half of the words: the language is the same."""
+        """Return True if the table has at least half of the words, as a sign of their language."""
         return self.share_listed(words) >= _MIN_SHARE_LISTED
 
     def lemma(self, word: str) -> str:
@@ -226,13 +224,16 @@ class TagTable:
         """
         return self._cached_tags(sentence)
 
-    def prob_without(self, sentence: Sentence, kind: Callable[[str], bool]) -> float:
-        """Return the probability that `kind` is false for the tags of all words (Markov model)."""
+    def prob_without(self, sentence: Sentence, predicate: Callable[[str], bool]) -> float:
+        """Return the probability that no word has a tag for which the predicate is true.
+
+        The probability is that of the hidden Markov model.
+        """
         log_total = self._log_total(sentence, lambda _: True)
-        return exp(self._log_total(sentence, lambda tag: not kind(tag)) - log_total)
+        return exp(self._log_total(sentence, lambda tag: not predicate(tag)) - log_total)
 
     def _log_total(self, sentence: Sentence, allowed: Callable[[str], bool]) -> float:
-        """Compute log p(all tags are allowed) plus a constant."""
+        """Compute the log-probability that all tags are allowed, plus a constant."""
         totals = {START: 0.0}
         for index, word in enumerate(sentence.words):
             shares = self.shares(word, initial=index == 0) or {"": 1.0}
@@ -247,7 +248,7 @@ class TagTable:
         return float(np.logaddexp.reduce([p + self._log_share(t, tag) for t, p in totals.items()]))
 
     def tag_name(self, tag: str) -> str:
-        """Return the display name of a tag; a word such as `it's` has a tag of two parts."""
+        """Return the display name of a tag. A word such as `it's` has a tag with two parts."""
         parts = [self.names.get(part, part) for part in tag.split("+")]
         return " + ".join(parts) if self.names else tag
 

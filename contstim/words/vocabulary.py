@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,16 +111,16 @@ class Vocabulary:
             VocabularyError: if no word is left.
         """
         words = self.words
-        is_known = dict(zip(words, are_known(words), strict=True))
-        usable = tuple(word for word in words if is_known[word])
+        is_known = are_known(words)
+        usable = tuple(compress(words, is_known))
         if not usable:
             raise VocabularyError(
                 f"None of the {len(words):,} words of the vocabulary is known to every model; "
                 f"the first are {', '.join(words[:5])}. Use a vocabulary in the models' language "
                 f"and case."
             )
-        dropped = tuple(word for word in words if not is_known[word])
-        return self.intersect(Vocabulary(usable, usable, self.repeatable)), dropped
+        known = Vocabulary(usable, usable, self.repeatable)
+        return self.intersect(known), tuple(compress(words, ~is_known))
 
     def intersect(self, vocabulary: Vocabulary) -> Vocabulary:
         """Return the words that are in both vocabularies, in the order of this vocabulary.
@@ -164,7 +165,7 @@ class Vocabulary:
                 f"No word occurs at least {min_count} times. Lower --min-count, or use a "
                 "longer text."
             )
-        # A vocabulary lists as repeatable only words that it contains
+        # Only words of the vocabulary are listed as repeatable
         repeatable = REPEATABLE_ENGLISH.intersection(map(str.lower, starts + later_words))
         return cls(starts, later_words, repeatable)
 
@@ -185,11 +186,8 @@ class Vocabulary:
         for line in read_lines(path):
             if line in _HEADINGS:
                 heading = line
-            elif line.split() != [line]:
-                raise VocabularyError(
-                    f"{path}: {line!r} is not a single word. Write one word per line."
-                )
             else:
+                require_single_word(line, path)
                 lists[heading].append(line)
         anywhere = lists[""]
         return cls(
@@ -218,6 +216,16 @@ def count_words(sentences: Iterable[Sentence]) -> tuple[Counter[str], Counter[st
         initial[sentence.words[0]] += 1
         inner.update(sentence.words[1:])
     return initial, inner
+
+
+def require_single_word(line: str, path: Path | str) -> None:
+    """Check that a line of a list of words is one word.
+
+    Raises:
+        VocabularyError: if it is not.
+    """
+    if not is_word(line):
+        raise VocabularyError(f"{path}: {line!r} is not a single word. Write one word per line.")
 
 
 def read_repeatable(path: Path | str) -> frozenset[str]:

@@ -31,8 +31,8 @@ import regex
 from contstim.errors import VocabularyError
 from contstim.words.corpus import read_lines
 from contstim.words.frequencies import WordFrequencies
-from contstim.words.sentence import Sentence, is_word, special_sign
-from contstim.words.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence, special_sign
+from contstim.words.vocabulary import Vocabulary, require_single_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,6 +44,7 @@ _JOINERS = f"{APOSTROPHES}-‐·\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 _BETWEEN_PARTS = re.compile(f"[{re.escape(_JOINERS)}]")
 # Letters with their marks, and single joiners between them
 _LETTERS = regex.compile(rf"\p{{L}}[\p{{L}}\p{{M}}]*(?:[{re.escape(_JOINERS)}][\p{{L}}\p{{M}}]+)*")
+_PART_START = regex.compile(r"^(?:Ma?c(?=\p{Upper}))?.")  # first letter, also after Mc or Mac
 _WRITTEN_TOGETHER = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"}
 # Some letters occur with every script. Their Unicode names begin with these words
 _OF_NO_SCRIPT = {"MODIFIER", "COMBINING"}
@@ -96,6 +97,8 @@ class WordRules:
             the start of sentences.
         unfinished: words that cannot end a sentence, such as `the`.
         blocked: words that are unsuitable for experiments.
+        excluded: further words that the user excludes.
+        names: whether names are suitable words.
         zipf: minimum and maximum frequency on the Zipf scale (see `contstim.words.frequencies`).
     """
 
@@ -144,11 +147,9 @@ class WordRules:
         is_shortened = folded in self.abbreviations or (has_vowels and not self.vowels & {*bare})
         if word == folded:  # names may have other onsets and be shorter
             start = bare[:2]
-            odd_start = (
-                bool(self.onsets) and not self.vowels & {*start} and start not in self.onsets
-            )
-            is_short = len(word) in self._short_lengths
-            is_shortened |= odd_start or (is_short and word not in self.short_words)
+            has_onset = bool(self.vowels & {*start}) or start in self.onsets
+            is_short = len(word) in self._short_lengths and word not in self.short_words
+            is_shortened |= is_short or (bool(self.onsets) and not has_onset)
         if is_shortened or (len(word) > 1 and word.isupper()):
             return Reason.ABBREVIATION
         return None if _is_well_capitalised(word) else Reason.CAPITALS
@@ -173,7 +174,7 @@ class WordRules:
         return self._address.search(sentence.bare) is not None
 
     def unwanted(self, word: str) -> Reason | None:
-        """Return a reason if a list of unwanted words has the word or a part of it; else None."""
+        """Return the reason if a word or a part of it is excluded or blocked; otherwise None."""
         parts = {word.lower(), *_parts(word.lower())}
         if parts & self.excluded:
             return Reason.EXCLUDED
@@ -263,7 +264,7 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
         if counts[position][word] < min_count:
             return Reason.RARE
         # At the start, a mostly capitalised word is usually part of a name: "Journal of …"
-        is_common = word.lower() in rules.common or len(word) == 1  # I
+        is_common = word.lower() in rules.common or len(word) == 1  # such as "I"
         mostly_capitalised = inside[word] > inside[word.lower()] and not is_common
         if word in names or (position == "initial" and mostly_capitalised):
             if not rules.names:
@@ -274,14 +275,14 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
             return Reason.MISPLACED_CAPITAL
         return None if low <= frequencies.zipf(word) <= high else Reason.FREQUENCY
 
-    dropped: list[DroppedWord] = []
-    for kind, position_counts in counts.items():
-        # A copy, because the loop deletes words from the counter
-        for word, count in list(position_counts.items()):
-            reason = reason_against(word, kind)
-            if reason is not None:
-                dropped.append(DroppedWord(word, kind, count, reason))
-                del position_counts[word]
+    dropped = [
+        DroppedWord(word, position, count, reason)
+        for position, position_counts in counts.items()
+        for word, count in position_counts.items()
+        if (reason := reason_against(word, position)) is not None
+    ]
+    for left_out in dropped:
+        del counts[left_out.place][left_out.word]
     if not any(counts.values()):
         reasons = Counter(word.reason for word in dropped).most_common()
         raise VocabularyError(
@@ -307,10 +308,7 @@ def read_words(path: Path | str) -> frozenset[str]:
     """
     words = [line for line in read_lines(path) if not line.startswith("#")]
     for word in words:
-        if not is_word(word):
-            raise VocabularyError(
-                f"{path}: {word!r} is not a single word. Write one word per line."
-            )
+        require_single_word(word, path)
     return frozenset(map(str.lower, words))
 
 
@@ -333,13 +331,6 @@ def _is_well_capitalised(word: str) -> bool:
 
     If a part has a capital, the first part must have one too: `vi-Strauss` is a fragment.
     """
-    if word[0].islower() and word != word.lower():
-        return False
-    for part in _parts(word):
-        tail = part[1:]
-        for prefix in ("Mc", "Mac"):
-            if part.startswith(prefix) and part[len(prefix) :][:1].isupper():
-                tail = part[len(prefix) + 1 :]
-        if tail != tail.lower():
-            return False
-    return True
+    is_fragment = word[0].islower() and word != word.lower()
+    tails = (_PART_START.sub("", part) for part in _parts(word))
+    return not is_fragment and all(tail == tail.lower() for tail in tails)

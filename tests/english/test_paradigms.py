@@ -89,7 +89,7 @@ def test_files_have_the_fields_of_blimp(tmp_path: Path) -> None:
         ("[one]\ngood = 'V'\nbad = 'V'\nend = ','", "`end`: Input should be"),
         ("[one]\ngood = 'V'\nbad = 'V'\nprefix = 'three'", "`prefix`: .*'one' or 'two'"),
         ("[one]\ngood = 'V'\nbad = 'V'\nprefix = 'two'", "'critical' is needed with"),
-        ("[one]\ngood = 'V N'\nbad = 'N V'\nprefix = 'two'\ncritical = 'V'", "does not follow"),
+        ("[one]\ngood = 'V N'\nbad = 'N V'\nprefix = 'two'\ncritical = 'V'", "must follow another"),
         ("[one]\ngood = 'V'\nbad = 'V'\neither = []", "`either`: List should have at least 1"),
         ("[one]\ngood = 'V'\nbad = 'V'\nwith = 'V'", "both name V"),
         ("[one]\ngood = 'V'\nbad = 'V N[]'\nwith = 'N'", "'bad' and 'with' both name N"),

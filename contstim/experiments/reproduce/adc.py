@@ -26,22 +26,22 @@ _TOLERANCE = 1e-9  # z-scores that differ by less are considered equal
 def reproduce_adc(data: Path | str) -> tuple[AcceptabilityEvaluation, dict[str, float]]:
     """Evaluate the published scores of a copy of hjvm/acceptability_delta_criterion.
 
-    The pseudo-log-likelihoods are required; the classifiers' confidences are read if present.
+    The file of pseudo-log-likelihoods is required. The file of the classifiers' confidences is
+    optional.
 
     Args:
         data: folder of the repository, or a folder that contains it as `li-adger`.
 
     Returns:
-        The evaluation of all published columns of scores; and, for each column of
-        pseudo-log-likelihoods, the largest difference between our z-scores and the published ones.
+        The evaluation of all published columns of scores, and the largest differences between our
+        z-scores and the published ones: column of pseudo-log-likelihoods → difference.
 
     Raises:
         InputError: if a file is missing, or its content does not have the published form.
     """
-    folder = next(
-        (f for f in (Path(data), Path(data) / "li-adger") if (f / "output").is_dir()), None
-    )
-    if folder is None or not (folder / "output" / _MASKED).is_file():
+    folders = (Path(data), Path(data) / "li-adger")
+    folder = next((f for f in folders if (f / "output" / _MASKED).is_file()), None)
+    if folder is None:
         raise InputError(
             f"{data} has no output/{_MASKED}. Name a copy of hjvm/acceptability_delta_criterion."
         )
@@ -70,8 +70,8 @@ def claims(
     yield "sentences", "4,178, 2 without a judgement", ours
     ours = f"{len(judgements.pairs):,}, {len(evaluation.excluded)} not evaluated"
     yield "minimal pairs", "2,393, 28 not evaluated", ours
-    # The paper's counts of pairs that meet the ADC include the pairs without a judgement, which are
-    # not evaluated here. So these pairs are added to our counts.
+    # The paper also counts pairs without a judgement as pairs that meet the ADC. These pairs are
+    # not evaluated here, so they are added to our counts.
     n_unjudged_pairs = sum(
         bool({p.acceptable, p.unacceptable} & unjudged) for p in judgements.pairs
     )

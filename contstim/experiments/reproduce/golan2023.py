@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     Claim = tuple[str, str, str]  # about, published, ours
 
-# Published results of the models in `_ORDER`. `_CORRECT`: number of correctly predicted choices on
-# random pairs, of 900. `_COSINES`: signed-rank cosine over all trials.
+# Published results of the models, in the order of `_ORDER`. `_CORRECT`: number of correctly
+# predicted choices among 900 on random pairs. `_COSINES`: signed-rank cosine over all trials.
 _CORRECT = "675 641 637 643 631 637 605 605 585"
 _COSINES = ".626882 .602620 .569057 .507873 .452131 .444224 .308928 .323389 .269957"
 _ORDER = ("gpt2", "roberta", "electra", "bert", "xlm", "lstm", "rnn", "trigram", "bigram")
@@ -150,11 +150,10 @@ def _overall_claims(analysis: Analysis) -> Iterator[Claim]:
     means = dict(zip(scores.models, scores.values.mean(axis=0), strict=True))
     ours = _join_with_models(_decimals(means[model]) for model in _ORDER)
     yield "all trials: signed-rank cosine", _join_with_models(_COSINES.split()), ours
-    ceiling = (
-        f"{_decimals(_published_ceiling(analysis.ratings))} to {_decimals(scores.upper.mean())}"
-    )
+    lower = _published_ceiling(analysis.ratings)
+    ceiling = f"{_decimals(lower)} to {_decimals(scores.upper.mean())}"
     yield "all trials: noise ceiling of the cosine", ".720220 to .773509", ceiling
-    # The paper orders its first four models, each significantly better than the next.
+    # In the paper, each of the first three models is significantly better than the next.
     for better, worse in pairwise(_ORDER[:4]):
         ours = "significantly" if worse in result.beaten_by(better) else "not significantly"
         yield f"all trials: {better} is better than {worse}", "significantly", ours
@@ -173,22 +172,19 @@ def _overall_claims(analysis: Analysis) -> Iterator[Claim]:
 def _published_ceiling(ratings: Ratings) -> float:
     """Compute the lower noise ceiling of the cosine with floating-point means, as published.
 
-    Means that are equal in exact arithmetic may differ in the last bit, and so in rank. `analyze`
-    rounds them, so that they tie.
+    Means that are equal in exact arithmetic may differ in the last bit, and then have different
+    ranks. `analyze` rounds the means, so that they tie.
     """
-    cosines = []
+    cosines: list[float] = []
     for group in ratings.groups:
         ranks = measures.signed_ranks(group.preferences)
         unit = ranks / np.sqrt(measures.rank_squares(ranks))[:, None]
-        means_of_others = [
-            np.delete(unit, person, axis=0).mean(axis=0) for person in range(len(unit))
-        ]
+        others = [np.delete(unit, person, axis=0).mean(axis=0) for person in range(len(unit))]
         # Row i, column j: cosine of participant i with the mean of all participants except j. Only
         # the diagonal compares a participant with the others.
-        cosines.append(
-            np.diag(measures.signed_rank_cosine(np.stack(means_of_others), group.preferences))
-        )
-    return float(np.concatenate(cosines).mean())
+        matrix = measures.signed_rank_cosine(np.stack(others), group.preferences)
+        cosines += np.diag(matrix).tolist()
+    return float(np.mean(cosines))
 
 
 def _join_models(models: Iterable[str]) -> str:

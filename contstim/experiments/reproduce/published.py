@@ -5,8 +5,8 @@ Reading a pickle runs no code of the file. Every reader takes the folder of the 
 of scores and words also accept a copy of its folder `resources`. As everywhere in contstim,
 sentences have end marks, and model_1 rejects sentence_1 of a pair and synthetic_1 of a triplet.
 
-The published file of experiment 1 is a list of 16,500 ratings. Models and conditions of trials
-follow from the published selections, and participants' groups from the sentences that they share.
+The published file of experiment 1 is a list of 16,500 ratings. The published selections determine
+the models and conditions of trials. Participants who saw the same sentences are in the same group.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from contstim.files.tables import (
     parsed_columns,
     read_csv,
     read_table,
+    whole_number,
 )
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet, content_id
@@ -73,16 +74,14 @@ def read_stimulus_scores(folder: Path | str) -> ScoreTable:
         raise InputError(f"{path} does not contain the scores of the nine models.")
     # The file has a dictionary for each model, sentence → nats, all with the same sentences
     try:
-        sentences = tuple(by_model[MODELS[0]])
-        columns = [
-            [float(scores[sentence]) for sentence in sentences] for scores in by_model.values()
-        ]
+        texts = tuple(by_model[MODELS[0]])
+        columns = [[float(scores[text]) for text in texts] for scores in by_model.values()]
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{path} does not contain a score for each sentence: {error!r}."
         ) from error
-    parsed_sentences = tuple(parsed(path, "the sentences", sentences, Sentence.parse, "sentence"))
-    return ScoreTable(parsed_sentences, MODELS, np.array(columns).T)
+    sentences = tuple(parsed(path, "the sentences", texts, Sentence.parse, "sentence"))
+    return ScoreTable(sentences, MODELS, np.array(columns).T)
 
 
 def read_natural_pairs(folder: Path | str) -> tuple[Pair, ...]:
@@ -227,15 +226,16 @@ def fetch_published(
     names: Iterable[str] = tuple(PUBLISHED),
     *,
     address: str = ADDRESS,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] = lambda _path: None,
 ) -> Path:
     """Fetch files of the 2023 study into a folder.
 
-    Existing files with the right content are kept, so an interrupted call can be repeated.
-    `read_natural_pairs` also needs `stimulus-scores`.
+    Existing files with the right content are kept, so an interrupted call can be repeated. Files
+    keep their paths in the repository. All sets together have 20 MB. `read_natural_pairs` needs the
+    sets `pairs` and `stimulus-scores`.
 
-    Files keep their paths in the repository. All sets together have 20 MB. `progress` receives the
-    path of each file before it is fetched or checked.
+    `names` are keys of `PUBLISHED`. `progress` receives the path of each file before it is fetched
+    or checked.
 
     Returns:
         The folder.
@@ -263,8 +263,7 @@ def fetch_published(
     pooch.get_logger().setLevel(logging.WARNING)
     for path in registry:
         if path.startswith(prefixes):
-            if progress is not None:
-                progress(path)
+            progress(path)
             try:
                 fetcher.fetch(path)
             except (OSError, ValueError) as error:  # ValueError: another checksum
@@ -276,7 +275,7 @@ def fetch_published(
     return Path(folder)
 
 
-TRIALS_EACH = 165  # consecutive rows of each participant
+TRIALS_EACH = 165  # number of trials of each participant, in consecutive rows
 
 _COLUMNS = ("sentence_pair", "Trial Number", "rating", "Reaction Time")
 
@@ -297,8 +296,8 @@ def read_experiment(
     """
     rows = _read_rows(ratings_file)
     groups = _assign_groups([pair for pair, *_ in rows], ratings_file)
-    # The 1,440 controversial trials, without groups, which are assigned below. `selected` finds a
-    # trial by its two sentences in any order.
+    # The 1,440 controversial trials; groups are assigned below. `selected` finds a trial by its two
+    # sentences in any order.
     candidates = [pair_trial(pair) for pair in read_natural_pairs(contstimlang_folder)]
     for triplet in read_triplets(contstimlang_folder, selected=True):
         candidates += triplet_trials(triplet, twins=True)
@@ -343,9 +342,7 @@ def _read_rows(path: Path | str) -> list[_RatingRow]:
     for row, cells in enumerate(zip(*columns, strict=True)):
         try:
             first, second = map(Sentence.parse, cells[0].split("_"))
-            rating, position = (
-                int(number(cell, must_be_whole=True)) for cell in (cells[2], cells[1])
-            )
+            position, rating = whole_number(cells[1]), whole_number(cells[2])
             rows.append(((first, second), rating, position, float(number(cells[3]))))
         except ValueError:
             raise InputError(f"{path}, row {row}: {cells} is not a published rating.") from None
@@ -361,8 +358,8 @@ def _assign_groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str)
         frozenset(map(frozenset, pairs[start : start + TRIALS_EACH]))
         for start in range(0, len(pairs), TRIALS_EACH)
     ]
-    # Groups share no pairs. If two different sets of 165 pairs share a pair, rows are missing or in
-    # another order.
+    # Groups share no pairs. If two different sets of 165 pairs have a common pair, rows are missing
+    # or in the wrong order.
     numbers = {pairs_seen: n for n, pairs_seen in enumerate(dict.fromkeys(seen), start=1)}
     owners = Counter(pair for pairs_seen in numbers for pair in pairs_seen)
     if any(len(pairs_seen) < TRIALS_EACH for pairs_seen in seen) or max(owners.values()) > 1:
@@ -412,7 +409,7 @@ def import_golan2023(
     Raises:
         InputError: if a file is missing, or its content does not have the published form.
     """
-    del files, trials  # files are in the folder `data`, trials are built from them
+    del files, trials  # the files are in the folder `data`; trials are built from these files
     folder = data / "contstimlang"
     published_trials, responses = read_experiment(folder, data / "contstimlang-fork" / "data")
     if scores_out is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path  # noqa: TC003 - needed at run time to build options from the fields
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -24,7 +24,7 @@ from contstim.experiments.responses.table import (
 from contstim.files.tables import join_names, needed_columns, read_table
 from contstim.items.stimuli import Condition, Trial
 from contstim.options import Help
-from contstim.wording import find_duplicates, quantity
+from contstim.wording import find_duplicates, grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,12 +39,14 @@ _PARTIAL_SESSIONS_LABEL = "an unfinished session, kept in regressions and mixed 
 _MIN_HONEST_SHARE = 0.99  # share of attentive people whom the default rule must include
 
 
+@cache
 def required_catch(n_trials: int, min_catch: int | None = None) -> int:
     """Return the number of catch trials that a participant must answer correctly.
 
     A catch trial is correct if the unshuffled sentence is preferred. The default is 11/12 of the
-    trials, rounded up, as in the 2023 study (11 of 12). It is lower if more than 1 % of attentive
-    people would fail: 5 of 6 instead of 6. Attentive people are assumed to guess in 2 % of trials.
+    trials, rounded up, as in the 2023 study (11 of 12). The number is lower if more than 1 % of
+    attentive people would fail; for example, 5 of 6 trials instead of 6. Attentive people are
+    assumed to guess in 2 % of trials.
 
     `min_catch` replaces the default.
 
@@ -52,13 +54,11 @@ def required_catch(n_trials: int, min_catch: int | None = None) -> int:
         InputError: if `min_catch` is negative or greater than `n_trials`.
     """
     if min_catch is None:
+        from scipy.stats import binom
+
         # Number of correct trials that at least 99 % of attentive people reach
-        reached = max(
-            right
-            for right in range(n_trials + 1)
-            if _probability_below(right, n_trials, LAPSES) <= 1 - _MIN_HONEST_SHARE + 1e-9
-        )
-        return min(-(-11 * n_trials // 12), reached)
+        reached = binom.ppf(1 - _MIN_HONEST_SHARE + 1e-9, n_trials, 1 - LAPSES / 2)
+        return min(-(-11 * n_trials // 12), int(reached))
     if not 0 <= min_catch <= n_trials:
         raise InputError(
             f"`min_catch` must be from 0 to {n_trials}, the number of catch trials that are shown, "
@@ -72,17 +72,9 @@ def excluded_share(n_trials: int, lapses: float) -> float:
 
     `lapses` is the share of trials in which participants guess; half of the guesses are correct.
     """
-    return _probability_below(required_catch(n_trials), n_trials, lapses)
+    from scipy.stats import binom
 
-
-def _probability_below(needed: int, n_trials: int, lapses: float) -> float:
-    # Binomial distribution. Half of the guesses (`lapses`) are wrong, all other answers are
-    # correct.
-    wrong = lapses / 2
-    return sum(
-        math.comb(n_trials, right) * (1 - wrong) ** right * wrong ** (n_trials - right)
-        for right in range(needed)
-    )
+    return float(binom.cdf(required_catch(n_trials) - 1, n_trials, 1 - lapses / 2))
 
 
 @dataclass(frozen=True)
@@ -110,12 +102,12 @@ class Admission:
 
     @property
     def partial_note(self) -> str:
-        """Sentence on included unfinished sessions; empty if there are none."""
+        """Sentence about the unfinished sessions that are included; empty if there are none."""
         if not self.partial:
             return ""
-        people = quantity(len({r.participant for r in self.partial}), "unfinished session")
+        sessions = quantity(len({r.participant for r in self.partial}), "unfinished session")
         return (
-            f"{people} ({quantity(len(self.partial), 'rating')}) kept for regressions and "
+            f"{sessions} ({quantity(len(self.partial), 'rating')}) kept for regressions and "
             "mixed models only: accuracies, cosines, noise ceilings, their tests and "
             "controls need a rating of every trial."
         )
@@ -151,9 +143,7 @@ def admit(
     exclusions = exclusions or Exclusions()
     report = check_responses(trials, responses)
     report.raise_errors()
-    answers: dict[str, list[Response]] = {name: [] for name in report.participants}
-    for response in responses:
-        answers[response.participant].append(response)
+    answers = grouped((response.participant, response) for response in responses)
     sizes = Counter(trial.group for trial in trials)
     unseen, unfinished, reasons = report.unseen(responses), dict[str, str](), dict[str, str]()
     for name in (finding.participant for finding in report.of(Problem.UNFINISHED)):
@@ -167,11 +157,9 @@ def admit(
     find_failed = partial(_find_failed_catch, trials, exclusions.min_catch)
     failed: Rule = "too few catch trials right", find_failed
     for rule, find_violations in (failed, *exclusions.rules()):
-        violations = {
-            name: why for name, why in find_violations(answers).items() if name not in reasons
-        }
-        counts[rule] = len(violations)
-        reasons |= violations
+        violations = find_violations(answers)
+        counts[rule] = len(violations.keys() - reasons.keys())
+        reasons = {**violations, **reasons}  # the first reason counts
     remaining = [r for r in responses if r.participant not in reasons]
     if exclusions.partial:
         counts[_PARTIAL_SESSIONS_LABEL] = len(unfinished.keys() - reasons.keys())
@@ -280,7 +268,10 @@ class Exclusions:
             raise InputError(f"`require` must be COLUMN=VALUE, got {wrong[0]!r}.")
 
     def rules(self) -> Iterator[Rule]:
-        """Yield each rule: a phrase, and a function that returns participants with reasons."""
+        """Yield the description of each rule, and a function that finds its violations.
+
+        The function returns participant → reason.
+        """
         if self.exclude is not None:
             yield "named in a table", partial(_find_listed, self.exclude)
         for side, word in _SIDES.items():
@@ -317,7 +308,7 @@ def _find_listed(path: Path, answers: Answers) -> dict[str, str]:
 
 
 def _find_beyond_limit(key: str, limit: float, answers: Answers) -> dict[str, str]:
-    """Find participants whose measure is beyond a limit; those without this measure stay."""
+    """Find participants whose measure is beyond a limit; ignore participants without a measure."""
     side, _, measure = key.partition("_")
     values = {name: _compute_measure(measure, responses) for name, responses in answers.items()}
     if all(map(math.isnan, values.values())):
@@ -354,7 +345,7 @@ def _find_other_value(
     if path is None:
         raise InputError("`require` needs a table `participants`. Set both, or neither.")
     table = read_table(path)
-    # In a table of answers to questions, the required column is a question
+    # In a table of answers to questions, `column` is the name of a question
     if column not in table and {"question", "answer"} <= table.keys():
         cells = needed_columns(path, table, ("participant", "question", "answer"))
         rows = zip(*(map(_cell, column_cells) for column_cells in cells), strict=True)

@@ -68,14 +68,14 @@ def recorded_or_unreadable(where: str, **cells: object) -> RecordedAnswer | Inpu
 
 @dataclass(frozen=True)
 class Imported:
-    """Responses with ratings from sentence_1 to sentence_2, and the trials; also skipped ratings.
+    """Result of an import: trials, responses to them, and skipped data.
 
     Attributes:
         trials: trials as passed, or as built from published data.
-        responses: responses in the order of the files.
-        notes: messages on decisions of the import and on ignored data.
-        unmatched: findings, one per participant, on ratings of trials that are not in `trials`;
-            these ratings are not in `responses`.
+        responses: responses in the order of the files, with ratings from sentence_1 to sentence_2.
+        notes: messages about decisions of the import and about ignored data.
+        unmatched: findings about ratings of trials that are not in `trials`, one for each
+            participant; `responses` does not contain these ratings.
         unreadable: errors of skipped rows, with file, line and reason.
         rows: participant and table row of each answer to a trial, including repeated answers; rows
             are empty if the reader does not store them.
@@ -93,9 +93,7 @@ class Imported:
     def report(self) -> checks.CheckReport:
         """Findings about the responses (`check_responses`), and about unmatched ratings."""
         report = checks.check_responses(self.trials, self.responses)
-        return checks.CheckReport(
-            report.responses, report.participants, self.unmatched + report.findings
-        )
+        return replace(report, findings=self.unmatched + report.findings)
 
 
 _Part: TypeAlias = RecordedAnswer | InputError | QuestionAnswer | str
@@ -111,8 +109,8 @@ def import_files(
 
     Unreadable rows and ratings outside the scale of the trial are skipped.
 
-    `read` yields, for a file, answers, errors of unreadable rows, answers to questions, and notes
-    (strings).
+    The function `read` yields the parts of a file: answers, errors of unreadable rows, answers to
+    questions, and notes (strings).
 
     Raises:
         InputError: if more than half of the trials' rows in a file are unreadable, if the codes of
@@ -156,9 +154,9 @@ def _read_file(
     *,
     is_only: bool,
 ) -> list[_Part]:
-    """Read a file; ratings outside the scale become errors of unreadable rows.
+    """Read a file. Ratings outside the scale become errors of unreadable rows.
 
-    For a file without trials, return only a note; if it is the only file, raise an error.
+    For a file without trials, return only a note, or raise an error if it is the only file.
     """
     parts: list[_Part] = []
     outside: list[RecordedAnswer] = []

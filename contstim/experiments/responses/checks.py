@@ -11,14 +11,17 @@ from contstim.errors import InputError
 from contstim.experiments.responses.table import UNKNOWN, UNRATED, Response
 from contstim.items.scale import Scale
 from contstim.items.stimuli import Trial, check_trials
-from contstim.wording import grouped, quantity
+from contstim.wording import find_duplicates, grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
 class Problem(StrEnum):
-    """Problem of a participant's responses; messages are the participant's name and this text."""
+    """Problem of a participant's responses.
+
+    A message is the participant's name followed by this text.
+    """
 
     UNKNOWN_TRIAL = "rated trials that are not in the table of trials"
     DUPLICATE = "rated the same trial more than once"
@@ -53,7 +56,7 @@ HARMLESS = frozenset({Problem.ONE_RATING, Problem.ONE_BUTTON, Problem.TOO_FAST, 
 
 @dataclass(frozen=True)
 class ResponseFinding:
-    """Problem of a participant; `about` names trials, groups or values that have the problem."""
+    """A participant's problem; `about` lists the trials, groups or values that cause it."""
 
     problem: Problem
     participant: str
@@ -107,8 +110,8 @@ class CheckReport:
             )
 
     def __str__(self) -> str:
-        people = quantity(len(self.participants), "participant")
-        head = f"{quantity(self.responses, 'response')} of {people}"
+        participants = quantity(len(self.participants), "participant")
+        head = f"{quantity(self.responses, 'response')} of {participants}"
         if not self.findings:
             return f"{head}; every participant rated every trial of their group once."
         problems = quantity(len(self.findings), "problem")
@@ -124,14 +127,11 @@ def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> C
     """
     trials = tuple(trials)
     check_trials(trials)
-    groups: dict[str, int] = {}
-    scales = {response.scale for response in responses}
-    for trial in trials:
-        if trial.trial_id in groups:
-            raise InputError(f"The trial {trial.trial_id!r} is in the table of trials twice.")
-        groups[trial.trial_id] = trial.group
-        if trial.scale is not Scale.CONFIDENCE:
-            scales.add(trial.scale)  # CONFIDENCE may be the default of trials that name no scale
+    if repeated := find_duplicates(trial.trial_id for trial in trials):
+        raise InputError(f"The trial {repeated[0]!r} is in the table of trials twice.")
+    groups = {trial.trial_id: trial.group for trial in trials}
+    # CONFIDENCE is also the default of trials without a scale
+    scales = {r.scale for r in responses} | ({t.scale for t in trials} - {Scale.CONFIDENCE})
     if len(scales) > 1:
         listed_scales = ", others on the scale ".join(sorted(scales))
         raise InputError(f"Some trials or responses are on the scale {listed_scales}.")

@@ -27,8 +27,8 @@ class Question:
             after the last trial.
         choices: response options of a choice.
         right: correct option of a check; otherwise empty.
-        lowest: least valid number.
-        highest: greatest valid number.
+        lowest: minimum valid number.
+        highest: maximum valid number.
         shown: displayed options, if these are translations of `choices`; otherwise empty.
     """
 
@@ -90,8 +90,9 @@ def _parse_options(when: str, kind: str, options: str) -> dict[str, Any]:
 def _parse_question(cells: Mapping[str, str], language: str) -> Question:
     """Parse a question from a row.
 
-    Displayed texts are translations into `language`, such as `de-AT`. If there are none,
-    translations into the language without region (`de`) are used, or else the untranslated texts.
+    Displayed texts are translations into `language`, such as `de-AT`. If there are none, use
+    translations into the language without its region (`de`). If these are missing too, use the
+    untranslated texts.
 
     Raises:
         ValueError: if a cell is invalid; `args` of the error are the column and the problem.
@@ -171,7 +172,7 @@ def read_questions(path: Path, language: str = "") -> tuple[Question, ...]:
 
 @dataclass(frozen=True)
 class QuestionAnswer:
-    """A participant's answer to the question with this name."""
+    """A participant's answer; `question` is the name of the question."""
 
     participant: str
     question: str

@@ -21,6 +21,7 @@ from contstim.files.documents import read_json_object, shortened
 from contstim.files.records import record_path
 from contstim.files.tables import (
     FORMULA_SIGNS,
+    cells_by_name,
     join_names,
     number,
     read_table,
@@ -29,6 +30,7 @@ from contstim.files.tables import (
     write_table,
 )
 from contstim.items.scale import Scale
+from contstim.wording import grouped
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -186,12 +188,9 @@ class ResponseOrigin:
 def origin_of(responses: Iterable[Response]) -> ResponseOrigin:
     """Count people, and participants with simulated answers."""
     # A participant with one or more simulated answers is not counted as a person
-    participants, artificial = set(), set()
-    for response in responses:
-        participants.add(response.participant)
-        if response.simulated:
-            artificial.add(response.participant)
-    return ResponseOrigin(len(participants - artificial), len(artificial))
+    marks = grouped((response.participant, response.simulated) for response in responses)
+    n_artificial = sum(map(any, marks.values()))
+    return ResponseOrigin(len(marks) - n_artificial, n_artificial)
 
 
 def anonymise(responses: Sequence[Response]) -> list[Response]:
@@ -220,14 +219,14 @@ def write_responses(path: Path | str, responses: Iterable[Response]) -> None:
 
 
 _ROW_PARSER = TypeAdapter(list[Response])
+_COLUMNS = tuple(column.name for column in fields(Response) if column.name != SCALE)
 _PAGE_COLUMNS = ("seed", "assigned_by", "device", "viewport")  # written by pages, but not read
 
 
 def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
     """Build the columns of responses.csv; see `write_responses` and `Response`."""
     rows = [cells_of(response, APOSTROPHE) for response in responses]
-    names = [column.name for column in fields(Response) if column.name != SCALE]
-    columns = {name: [row[name] for row in rows] for name in names}
+    columns = {name: [row[name] for row in rows] for name in _COLUMNS}
     if "true" not in columns[SIMULATED]:  # all participants are people
         del columns[SIMULATED]
     return {name: c for name, c in columns.items() if name not in OBSERVED or {*c} - {None, ""}}
@@ -238,7 +237,7 @@ def cells_of(row: DataclassInstance, mark: str) -> dict[str, Any]:
     cells: dict[str, Any] = {}
     for name in (column.name for column in fields(row) if column.name != SCALE):
         value = getattr(row, name)
-        # These values mean "not recorded" in these columns, but are valid numbers in others
+        # In these columns, these values mean "not recorded"; in other columns, they are numbers
         unknown = value == {"rating": UNRATED, "left": UNKNOWN, "position": UNKNOWN}.get(name)
         if isinstance(value, str | Sentence):
             value = escape_formula(str(value), mark)
@@ -253,9 +252,9 @@ def read_responses(
 ) -> tuple[Response, ...]:
     """Read a table that `write_responses` wrote; unknown columns are ignored, with a warning.
 
-    The scale is the one named in the table's record (`responses.csv.meta.json`), else the argument
-    `scale`, else the scale of the trials. Ratings outside the scale are accepted here and reported
-    by `check_responses`.
+    The table's record (`responses.csv.meta.json`) names the scale. Without a record, the scale is
+    the argument `scale`, or by default the scale of the trials. `check_responses` reports ratings
+    outside the scale.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, has a row without participant or
@@ -263,24 +262,18 @@ def read_responses(
             or if the scale is unclear (`scale_of`).
     """
     columns = read_table(path)
-    required_by_name = {f.name: f.default is MISSING for f in fields(Response) if f.name != SCALE}
-    missing = [
-        name for name, required in required_by_name.items() if required and name not in columns
-    ]
+    missing = [f.name for f in fields(Response) if f.default is MISSING and f.name not in columns]
     if missing:
         raise InputError(f"{path} is not a table of responses: it lacks {', '.join(missing)}.")
-    foreign = [
-        name for name in columns if name not in required_by_name and name not in _PAGE_COLUMNS
-    ]
+    foreign = [name for name in columns if name not in (*_COLUMNS, *_PAGE_COLUMNS)]
     if foreign:
         warnings.warn(
             f"{path} has other columns, which are not used: {join_names(foreign)}.",
             stacklevel=1,  # same location for all callers, so that Python shows it once
         )
-    names = [name for name in required_by_name if name in columns]
-    cells = zip(*(columns[name] for name in names), strict=True)
+    known = {name: column for name, column in columns.items() if name in _COLUMNS}
     try:
-        rows = _ROW_PARSER.validate_python([dict(zip(names, row, strict=True)) for row in cells])
+        rows = _ROW_PARSER.validate_python(cells_by_name(known))
     except ValidationError as error:
         problem = error.errors()[0]
         raise InputError(f"{path}, row {problem['loc'][0]}: {mistake(problem)}") from None
@@ -295,12 +288,12 @@ def read_responses(
 
 
 def scale_of(source: str, trials: Iterable[Trial], ratings: Iterable[int]) -> Scale:
-    """Return the scale of the trials for answers that name no scale.
+    """Return the scale of answers that were stored without a scale: the scale of the trials.
 
     Raises:
         InputError: if all ratings are 1 or 2, some are 2, and no trial has another scale than
-            confidence. Then 2 may be a rating of confidence, which prefers sentence_1, or a choice
-            of sentence_2.
+            confidence. The meaning of 2 is then unclear: as a rating of confidence it prefers
+            sentence_1, as a choice it prefers sentence_2.
     """
     if scales := {trial.scale for trial in trials} - {Scale.CONFIDENCE}:
         return scales.pop()
