@@ -15,7 +15,7 @@ import numpy as np
 from contstim.errors import ModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
@@ -130,11 +130,6 @@ class Replacements:
     def unknown(cls, n_words: int) -> Replacements:
         """Create replacements for a model that only scores whole sentences."""
         return cls(np.full(n_words, np.nan), np.zeros(n_words), np.full(n_words, np.inf))
-
-    def map_scores(self, function: Callable[[FloatArray], FloatArray]) -> Replacements:
-        """Apply an increasing function to each array of scores, (n_words,)."""
-        exact, estimate, upper_bound = map(function, (self.exact, self.estimate, self.upper_bound))
-        return Replacements(exact, estimate, upper_bound)
 
     @property
     def complete(self) -> bool:
@@ -428,8 +423,7 @@ class LanguageModel(Scorer):
         Raises:
             SentenceError: if the sentence has no such position.
         """
-        sentence.check_position(position)
-        return self.log_probs([sentence.replace(position, word) for word in words])
+        return super().replacement_scores(sentence, position, words)
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """Return the terms that sum to each sentence's log-probability, in reading order.

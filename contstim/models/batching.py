@@ -104,7 +104,8 @@ def forward_in_batches(
     start = 0
     writes: list[Write] = []
     device = budget.device
-    n_pending_writes = writes_at_once(device)
+    # Number of batches after which results are copied and stored
+    n_pending_writes = 1 if torch.device(device).type == "cpu" else 32
     while start < len(order):
         longest = int(lengths[order[start]])
         tokens_a_row = width * max(1, longest)  # rows are padded to the first one's length
@@ -134,11 +135,6 @@ def forward_in_batches(
                 for write_results in writes:
                     write_results()
             writes.clear()
-
-
-def writes_at_once(device: torch.device | str) -> int:
-    """Return the number of batches after which results are copied and stored."""
-    return 1 if torch.device(device).type == "cpu" else 32
 
 
 def to_device(indices: IntArray | Tensor, device: torch.device | str) -> Tensor:

@@ -316,7 +316,9 @@ class Transformed(_Wrapper):
         """See `Scorer.replacements`."""
         baseline, sizes = self._replaced(sentence, position, words)
         plain = self._model.replacements(sentence, position, words)
-        return plain.map_scores(lambda scores: (scores - baseline) / sizes)
+        scores = np.stack([plain.exact, plain.estimate, plain.upper_bound])  # (3, n_words)
+        exact, estimate, upper_bound = (scores - baseline) / sizes
+        return Replacements(exact, estimate, upper_bound)
 
     def replacement_scores(
         self, sentence: Sentence, position: int, words: Sequence[str]
