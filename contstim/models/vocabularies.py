@@ -22,13 +22,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import chain, compress, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from contstim.errors import InputError, ModelError, VocabularyError
 from contstim.files.tables import read_table, write_table
-from contstim.models.base import Convention, Scorer, TokenScore
+from contstim.models.base import Convention, LanguageModel, Scorer, TokenScore
 from contstim.words.sentence import ALL_END_MARKS, Sentence, is_word, normalise_text
 from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary, count_words
 
@@ -333,6 +333,23 @@ class EndMarks:
             return plain
         rule, fingerprint = f"{plain.rule}@{_SUFFIX}", f"{plain.fingerprint}-{_SUFFIX}"
         return replace(plain, rule=rule, fingerprint=fingerprint)
+
+
+class WordModel(LanguageModel):
+    """Word-level language model; the terms of its score are the words and any scored end."""
+
+    reports_passes = True
+    end_scored: ClassVar[bool] = True
+    _end_marks: EndMarks
+
+    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
+        """See `Scorer.token_counts`; the tokens are the words, and `</s>` if scored."""
+        marked = self._end_marks.with_marks(sentences)
+        return np.array([len(sentence) + self.end_scored for sentence in marked], np.int64)
+
+    def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
+        """Return `token_log_probs`; terms of whole words need no correction."""
+        return self.token_log_probs(sentences)
 
 
 def reads_end_mark(rule: str) -> bool:

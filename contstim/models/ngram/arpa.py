@@ -76,9 +76,8 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
         ModelError: if the file is incomplete or has an invalid line; the message names the line.
     """
     sections = sections_of(content, path)
-    n_empty = 0
-    while not sections[-1].size:  # KenLM requires an empty section of bigrams in a unigram model
-        n_empty += 1
+    has_empty_section = not sections[-1].size  # KenLM requires one of bigrams in a unigram model
+    while not sections[-1].size:
         sections.pop()
     words, ids, unigrams = _read_unigrams(sections[0])
     orders, spelled = [unigrams], [*ids]
@@ -90,7 +89,7 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
             orders.append(_order(section, probs, backoffs, id_of[rows.T], len(words), orders))
     # The longest n-grams may have back-off weights only if an empty section of longer ones follows
     if orders[-1].log10_backoff.any():
-        if not n_empty:
+        if not has_empty_section:
             sections[-1].refuse_weights()
         nothing = np.empty(0, np.float32)
         orders.append(NgramTable(np.empty(0, np.int64), nothing, nothing))
@@ -113,7 +112,7 @@ def _read_unigrams(section: Section) -> tuple[tuple[str, ...], dict[bytes, int],
             rows[id_] = row
     for id_, word in enumerate(SPECIAL_WORDS):
         if rows[id_] == section.size and id_ != UNKNOWN:
-            raise section.error(f"the unigrams must contain {word}")
+            raise section.file.error(section.start, f"the unigrams must contain {word}")
     spelled = [word.decode(errors="surrogateescape") for word in ids if word not in special]
     table = NgramTable(
         np.arange(len(rows)),

@@ -91,10 +91,6 @@ class Section:
     start: int
     stop: int
 
-    def error(self, problem: str) -> ModelError:
-        """Return an error of the whole section, with the line of its heading."""
-        return self.file.error(self.start, problem)
-
     def error_in_row(self, row: int, problem: str) -> ModelError:
         """Return an error of one n-gram, with its line."""
         starts = (start for start, _ in self._lines())

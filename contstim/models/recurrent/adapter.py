@@ -13,21 +13,14 @@ import torch
 from torch import Tensor
 
 from contstim.errors import ModelError
-from contstim.models.base import (
-    Continuation,
-    Convention,
-    LanguageModel,
-    Replacements,
-    TokenScore,
-    weights_of,
-)
+from contstim.models.base import Continuation, Convention, Replacements, TokenScore, weights_of
 from contstim.models.batching import Budget, computing, forward_in_batches, unique_rows
 from contstim.models.costs import count
 from contstim.models.loading import Device, resolve_device
 from contstim.models.recurrent.network import RecurrentNetwork, State, read_folder
 from contstim.models.tensors import fingerprint_of_network
 from contstim.models.training_text import training_text_beside
-from contstim.models.vocabularies import BOUNDARY, EndMarks, WordList
+from contstim.models.vocabularies import BOUNDARY, EndMarks, WordList, WordModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,7 +35,7 @@ Words: TypeAlias = tuple[int, ...]
 """Word numbers in reading order."""
 
 
-class RecurrentModel(LanguageModel):
+class RecurrentModel(WordModel):
     """A recurrent network over words, with the interface of every language model.
 
     It reads the words of the sentence, case-sensitive, and the end mark if the vocabulary contains
@@ -52,10 +45,7 @@ class RecurrentModel(LanguageModel):
     """
 
     rule: ClassVar[str]
-    end_scored: ClassVar[bool]
     _cache_size: ClassVar[int]  # number of cached results of `_read_words`
-
-    reports_passes = True
 
     def __init__(
         self,
@@ -97,15 +87,6 @@ class RecurrentModel(LanguageModel):
         rows = self._terms(self._end_marks.with_marks(sentences), entropies=True)
         pairs = zip(sentences, map(np.atleast_2d, rows), strict=True)
         return [self._end_marks.terms(sentence, *row) for sentence, row in pairs]
-
-    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
-        """See `Scorer.token_counts`; the tokens are the words, and `</s>` if scored."""
-        marked = self._end_marks.with_marks(sentences)
-        return np.array([len(sentence) + self.end_scored for sentence in marked], np.int64)
-
-    def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """Return `token_log_probs`; terms of whole words need no correction."""
-        return self.token_log_probs(sentences)
 
     def n_parameters(self) -> int:
         """See `Scorer.n_parameters`."""
@@ -153,9 +134,16 @@ class RecurrentModel(LanguageModel):
         """See `LanguageModel.forget_prefixes`."""
         self._read_cached.cache_clear()
 
-    @abstractmethod
-    def _read_words(self, words: Words, *, backwards: bool = False) -> Any:
-        """Read the boundary and words; return what the subclass caches for `_bounds`."""
+    def _read_words(self, words: Words, *, backwards: bool = False) -> tuple[Any, ...]:
+        """Return the states after the boundary and each of m words, (m + 1, hidden).
+
+        Also return the last state of all layers, from which reading can continue.
+        """
+        with computing():
+            ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
+            count(1, len(words))
+            states, last = self._network.run(ids, backwards=backwards)
+        return states[0], last
 
     @abstractmethod
     def _bounds(self, words_before: Words, words_after: Words) -> tuple[FloatArray, float]:
@@ -204,7 +192,6 @@ class LeftToRightModel(RecurrentModel):
     """Model whose score is the sum of log p(word | words before), including the sentence end."""
 
     rule = "log-likelihood"
-    end_scored = True
     _cache_size = 8
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
@@ -238,12 +225,11 @@ class LeftToRightModel(RecurrentModel):
         self, words: Words, *, backwards: bool = False
     ) -> tuple[float, FloatArray, State]:
         """Return log p of the words, log p of each next word, (vocabulary,), and the last state."""
+        states, last = super()._read_words(words, backwards=backwards)
         with computing():
-            ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
-            count(1, len(words))
-            states, last = self._network.run(ids, backwards=backwards)
-            terms = self._network.log_probs(states[0, :-1], ids[0, 1:])
-            next_log_probs = self._network.distributions(states[0, -1:])[0].double().cpu().numpy()
+            ids = torch.tensor(words, dtype=torch.int64, device=self._device)
+            terms = self._network.log_probs(states[:-1], ids)
+            next_log_probs = self._network.distributions(states[-1:])[0].double().cpu().numpy()
         return float(terms.double().sum()), next_log_probs, last
 
 
@@ -329,17 +315,6 @@ class BothSidesModel(RecurrentModel):
         both_sides = torch.cat(sides, dim=2).flatten(0, 1)  # (b * m, 2 * hidden), left half first
         terms = self._network.log_probs(both_sides, beyond.flatten())
         return terms.view(beyond.shape).double().sum(1)
-
-    def _read_words(self, words: Words, *, backwards: bool = False) -> tuple[Tensor, State]:
-        """Return the states after the boundary and each of m words, (m + 1, hidden).
-
-        Also return the last state of all layers, from which reading can continue.
-        """
-        with computing():
-            ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
-            count(1, len(words))
-            states, last = self._network.run(ids, backwards=backwards)
-        return states[0], last
 
 
 def load_recurrent(
