@@ -117,14 +117,11 @@ def load_transformer(
             from contstim.models.causal.adapter import CausalModel
 
             return CausalModel(checkpoint, context=context, **options)
-        if context is not None:
-            raise ModelError(
-                f"context must not be set for {name}, a masked model, which reads nothing before "
-                f"the first word, got {context!r}."
-            )
         from contstim.models.masked.adapter import MaskedModel
 
-        return MaskedModel(checkpoint, **options)
+        model = MaskedModel(checkpoint, **options)
+        # `with_context` refuses the context
+        return model if context is None else model.with_context(context)
 
 
 def load_scorers(
