@@ -30,6 +30,8 @@ from contstim.models.checkpoints.source import first_line
 from contstim.models.tensors import with_values
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torch import Tensor
 
     from contstim.models.checkpoints.loading import Checkpoint
@@ -75,15 +77,13 @@ def without_weights(model_class: Any, config: Any, *, trust_remote_code: bool) -
     return network
 
 
-def _integer_tensors(location: str) -> set[str]:
+def _integer_tensors(location: str) -> Iterator[str]:
     from safetensors import safe_open
 
-    names: set[str] = set()
     for path in Path(location).glob("*.safetensors"):
         with safe_open(path, "pt") as file:
-            kinds = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
-        names |= {name for name, kind in kinds.items() if kind in _INTEGERS}
-    return names
+            names = file.keys()
+            yield from (n for n in names if file.get_slice(n).get_dtype() in _INTEGERS)
 
 
 def check_weights(
@@ -127,7 +127,7 @@ def _check_finite(location: str, model: Any) -> None:
     import torch
 
     quantised = getattr(model.config, "quantization_config", None) is not None
-    integer_names = set() if quantised else _integer_tensors(location)
+    integer_names = set() if quantised else set(_integer_tensors(location))
     for name, weight in with_values(model, model.named_parameters()):
         if name in integer_names:
             raise ModelError(
@@ -146,10 +146,9 @@ def _check_finite(location: str, model: Any) -> None:
 
 
 _WORDS = (
-    *("the", "of", "and", "a", "to", "in", "is", "was", "he", "for", "it", "with", "as", "his"),
-    *("on", "be", "at", "by", "this", "had", "not", "are", "but", "from", "or", "have", "an"),
-    *("dog", "house", "water", "people", "time", "day", "read", "walk", "old", "small", "good"),
-)
+    "the of and a to in is was he for it with as his on be at by this had not are but from or have "
+    "an dog house water people time day read walk old small good"
+).split()
 """Words that every tokenizer of English can encode."""
 
 _MAX_PADDING_ROWS = 127  # of an embedding that is padded to a multiple of 128
@@ -200,7 +199,7 @@ def check_words(location: str, tokenizer: Any) -> None:
     """
     _check_unique_ids(location, tokenizer)
     unknown = tokenizer.unk_token_id
-    rows = tokenizer(list(_WORDS), add_special_tokens=False)["input_ids"]
+    rows = tokenizer(_WORDS, add_special_tokens=False)["input_ids"]
     unread = [w for w, row in zip(_WORDS, rows, strict=True) if not row or unknown in row]
     has_few_distinct = len({tuple(row) for row in rows}) < len(_WORDS) / 2
     if 2 * len(unread) > len(_WORDS) or has_few_distinct:

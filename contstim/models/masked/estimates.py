@@ -236,7 +236,6 @@ def _estimate_mixture(
     mixture = frame.plan.mixture
     assert mixture is not None
     used, index = np.unique(tokens, return_inverse=True)
-    index = index.reshape(tokens.shape).T  # (k, n): index in `used` of each token of a word
     answers, at_masks = _mixture_answers(network, frame, used)
     # Valid for passes that hide the whole word, since walks to them uncover only other words
     log_h = mixture.log_h(answers)
@@ -246,7 +245,8 @@ def _estimate_mixture(
     arriving = log_h[mixture.source[number]] + mixture.log_step[number] - np.log(mixture.n_samples)
     bound = np.full(len(tokens), -np.inf)
     estimate = np.full(len(tokens), frame.weight[~in_gap] @ answers[frame.number[~in_gap]])
-    for i, of_words in enumerate(index):
+    # `of_words` (n,): index in `used` of the i-th token of each word
+    for i, of_words in enumerate(index.reshape(tokens.shape).T):
         about_mask = mask == i
         alone = at_masks[-1, i]  # the extra pass is the frame's last one
         log_probs = at_masks[row[about_mask], i]  # (n_questions, n_used)

@@ -126,10 +126,7 @@ def key_of(address: ServerAddress) -> str | None:
     The variable of the server (`CONTSTIM_SERVER_KEY_API_EXAMPLE_COM` for `api.example.com`) has
     priority over the variable for all servers.
     """
-    for variable in (host_variable(address), KEY_VARIABLE):
-        if os.environ.get(variable):
-            return os.environ[variable]
-    return None
+    return os.environ.get(host_variable(address)) or os.environ.get(KEY_VARIABLE) or None
 
 
 def host_variable(address: ServerAddress) -> str:

@@ -152,9 +152,8 @@ def _echoed_generations(answer: Any, sent: Sequence[Tokens]) -> Echo:
         values, ids, texts = zip(*fact["input_token_logprobs"], strict=True)
         rows.append((_values(values), [int(i) for i in ids], "".join(text or "" for text in texts)))
     counts = [_n_read(fact) for fact in facts]
-    known_counts = [n for n in counts if n is not None]
     identity = " ".join(sorted({str(fact.get("weight_version", "")) for fact in facts}))
-    return rows, sum(known_counts) if len(known_counts) == len(counts) else None, identity
+    return rows, None if None in counts else sum(filter(None, counts)), identity
 
 
 @_checks_format()
