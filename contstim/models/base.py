@@ -7,7 +7,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from copy import copy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -83,6 +83,11 @@ class Convention:
     def is_log_probability(self) -> bool:
         """True if scores are log-probabilities of sentences."""
         return self.unit == NATS
+
+    def with_suffix(self, suffix: str) -> Convention:
+        """Return the convention of a variant: rule and fingerprint have a suffix."""
+        rule, fingerprint = f"{self.rule}@{suffix}", f"{self.fingerprint}-{suffix}"
+        return replace(self, rule=rule, fingerprint=fingerprint)
 
     def require_log_probability(self, name: str, purpose: str) -> None:
         """Check that scores are log-probabilities.

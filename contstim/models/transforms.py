@@ -140,9 +140,7 @@ class InLetterCase(_Wrapper, LanguageModel):
     @property
     def convention(self) -> Convention:
         """Convention of the wrapped model, with the letter case in its rule and fingerprint."""
-        plain, case = self._model.convention, self.case
-        fingerprint = f"{plain.fingerprint}-{case}"
-        return replace(plain, rule=f"{plain.rule}@{case}", fingerprint=fingerprint)
+        return self._model.convention.with_suffix(self.case)
 
     def _as_read(self, argument: Any) -> Any:
         """Convert sentences, continuations and words; do not change numbers."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import chain, compress, repeat
 from pathlib import Path
@@ -329,10 +329,7 @@ class EndMarks:
 
     def convention(self, plain: Convention) -> Convention:
         """Add end marks, if the model reads them, to the rule and fingerprint of a convention."""
-        if not self.marks:
-            return plain
-        rule, fingerprint = f"{plain.rule}@{_SUFFIX}", f"{plain.fingerprint}-{_SUFFIX}"
-        return replace(plain, rule=rule, fingerprint=fingerprint)
+        return plain.with_suffix(_SUFFIX) if self.marks else plain
 
 
 class WordModel(LanguageModel):
