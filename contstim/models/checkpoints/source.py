@@ -59,13 +59,9 @@ class Source:
     @property
     def options(self) -> dict[str, Any]:
         """Options of `from_pretrained`, which asks the user if `trust_remote_code` is missing."""
-        return {"trust_remote_code": self.trust_remote_code, **self.options_of_files}
-
-    @property
-    def options_of_files(self) -> dict[str, Any]:
-        """Options that select the files to read."""
         _, revision = split_revision(self.location)
-        options: dict[str, Any] = {"local_files_only": self.local}
+        trust = self.trust_remote_code
+        options: dict[str, Any] = {"trust_remote_code": trust, "local_files_only": self.local}
         if revision:
             options["revision"] = revision
         if self.gguf:
@@ -225,9 +221,8 @@ def _configurations(source: Source) -> tuple[Any, Any]:
     from transformers import PreTrainedConfig
     from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
-    options = source.options_of_files
-    config, _ = PreTrainedConfig.get_config_dict(source.path, **options)
-    return config, get_tokenizer_config(source.path, **options)
+    config, _ = PreTrainedConfig.get_config_dict(source.path, **source.options)
+    return config, get_tokenizer_config(source.path, **source.options)
 
 
 def _code_error(location: str, *configurations: Any) -> ModelError:
