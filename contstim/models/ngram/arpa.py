@@ -18,7 +18,8 @@ from contstim.models.ngram.tables import SPECIAL_WORDS, UNKNOWN, NgramTable, Ngr
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from contstim.files.arrays import Float32Array, IntArray
+    from contstim.files.arrays import IntArray
+    from contstim.models.ngram.sections import Columns
 
 _ROWS_AT_ONCE = 500_000
 
@@ -85,8 +86,8 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
     with ThreadPoolExecutor() as threads:
         columns_by_section = threads.map(lambda section: section.columns(spelled), sections[1:])
         id_of = np.fromiter(ids.values(), np.int64, len(ids))
-        for section, (probs, backoffs, rows) in zip(sections[1:], columns_by_section, strict=True):
-            orders.append(_order(section, probs, backoffs, id_of[rows.T], len(words), orders))
+        for section, columns in zip(sections[1:], columns_by_section, strict=True):
+            orders.append(_order(section, columns, id_of, orders))
     # The longest n-grams may have back-off weights only if an empty section of longer ones follows
     if orders[-1].log10_backoff.any():
         if not has_empty_section:
@@ -123,14 +124,18 @@ def _read_unigrams(section: Section) -> tuple[tuple[str, ...], dict[bytes, int],
 
 
 def _order(
-    section: Section,
-    probs: Float32Array,
-    backoffs: Float32Array,
-    words: IntArray,
-    n_words: int,
-    orders: list[NgramTable],
+    section: Section, columns: Columns, id_of: IntArray, orders: list[NgramTable]
 ) -> NgramTable:
-    """Return the table of one order, from word ids, (order, size), and tables of lower orders."""
+    """Return the table of one order.
+
+    Args:
+        section: section of the n-grams of this order.
+        columns: columns of the section.
+        id_of: id of each word of the file.
+        orders: tables of all lower orders.
+    """
+    probs, backoffs, rows_of_words = columns
+    words, n_words = id_of[rows_of_words.T], len(orders[0].keys)  # words: (order, size)
     # Row of a prefix of each n-gram; each iteration extends the prefix by one word
     rows = words[0]
     for table, last in zip(orders[1:], words[1:-1], strict=True):
