@@ -23,10 +23,11 @@ from contstim.models.training_text import training_text_beside
 from contstim.models.vocabularies import BOUNDARY, EndMarks, WordList, WordModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
+    from contstim.models.batching import Run
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
 
@@ -154,9 +155,7 @@ class RecurrentModel(WordModel):
         """
 
     @abstractmethod
-    def _term_writer(
-        self, words_before: Words, words_after: Words, out: FloatArray
-    ) -> Callable[[Tensor, Tensor, IntArray], None]:
+    def _term_writer(self, words_before: Words, words_after: Words, out: FloatArray) -> Run:
         """Return a function for `forward_in_batches` that writes sums of terms into `out`, nats.
 
         These are the terms that `_bounds` omits, because their states have read the candidate. Rows
@@ -205,9 +204,7 @@ class LeftToRightModel(RecurrentModel):
         log_prob, next_log_probs, _ = self._read_cached(words_before)
         return log_prob + next_log_probs, log_prob
 
-    def _term_writer(
-        self, words_before: Words, words_after: Words, out: FloatArray
-    ) -> Callable[[Tensor, Tensor, IntArray], None]:
+    def _term_writer(self, words_before: Words, words_after: Words, out: FloatArray) -> Run:
         network, (_, _, state) = self._network, self._read_cached(words_before)
         suffix = torch.tensor([(*words_after, BOUNDARY)], device=self._device)  # (1, m)
 
@@ -271,9 +268,7 @@ class BothSidesModel(RecurrentModel):
             both_sides = torch.cat([left_states[-1:], right_states[-1:]], dim=1)
             return self._network.distributions(both_sides)[0].double().cpu().numpy(), math.nan
 
-    def _term_writer(
-        self, words_before: Words, words_after: Words, out: FloatArray
-    ) -> Callable[[Tensor, Tensor, IntArray], None]:
+    def _term_writer(self, words_before: Words, words_after: Words, out: FloatArray) -> Run:
         left_states, left_last = self._read_cached(words_before)
         right_states, right_last = self._read_cached(words_after[::-1], backwards=True)
 
