@@ -32,7 +32,7 @@ from contstim.models.transforms import InLetterCase, apply_transform, word_rule
 from contstim.models.vocabularies import counts_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 def check_model(model: Specification, loading: Loading = DEFAULT_LOADING) -> None:
@@ -46,8 +46,7 @@ def check_model(model: Specification, loading: Loading = DEFAULT_LOADING) -> Non
     """
     family = family_named(model.family)
     if family.checker:
-        check: Callable[..., None] = resolve_name(family.checker)
-        check(model.location, trust_remote_code=loading.trust_remote_code)
+        resolve_name(family.checker)(model.location, trust_remote_code=loading.trust_remote_code)
     elif family.is_path and not Path(model.location).exists():
         raise ModelError(
             f"There is no {family.summary} at {model.location}. Correct the path, or train a model "
@@ -83,11 +82,9 @@ def load_scorer(
     family = family_named(model.family)
     # A loader gets only the options of its family: n-gram models have no device, for example
     case, end_mark = word_rule(model.rule)
-    values: dict[str, Any] = {**vars(loading), "loading": loading, "end_mark": end_mark}
-    values |= {"family": model.family, "rule": model.rule, "context": model.context}
+    values = vars(loading) | vars(model) | {"loading": loading, "end_mark": end_mark}
     arguments = {option: values[option] for option in family.options}
-    loader: Callable[..., Scorer] = resolve_name(family.loader)
-    scorer = loader(model.location, name=model.name, **arguments)
+    scorer: Scorer = resolve_name(family.loader)(model.location, name=model.name, **arguments)
     if case:
         scorer = InLetterCase(require_language_model(scorer, f"@{model.rule}"), case)
     if model.transform:

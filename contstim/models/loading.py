@@ -84,11 +84,9 @@ def resolve_device(name: str) -> Device:
     import torch
 
     check_choice("device", name, Device)
-    if name == "cpu" or (name == "auto" and not torch.cuda.is_available()):
-        return "cpu"
-    if not torch.cuda.is_available():
+    if name == "cuda" and not torch.cuda.is_available():
         raise ModelError("PyTorch finds no GPU here. Use the device cpu, or auto.")
-    return "cuda"
+    return "cuda" if name != "cpu" and torch.cuda.is_available() else "cpu"
 
 
 def check_choice(field: str, value: str, choices: Any) -> None:

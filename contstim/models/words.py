@@ -130,8 +130,7 @@ def tokens_of_texts(tokenizer: Any, sentences: Sequence[Sentence]) -> list[list[
     """
     refuse_special_tokens(tokenizer, sentences)
     texts = [sentence.text for sentence in sentences]
-    rows: list[list[int]] = tokenizer(texts, verbose=False)["input_ids"]
-    return rows
+    return list(tokenizer(texts, verbose=False)["input_ids"])
 
 
 END_MARK = -1

@@ -243,8 +243,7 @@ class CausalNetwork:
         networks limit attention to a number of tokens, and so support only small trees.
         """
         n_tokens = sum(map(len, rows))
-        window = _shortest_window(prefix.cache)
-        fits = len(prefix.ids) + max(map(len, rows)) <= window
+        fits = len(prefix.ids) + max(map(len, rows)) <= _shortest_window(prefix.cache)
         is_possible = self._reads_trees and fits and not is_merged()
         if len(rows) == 1 or n_tokens > _MAX_TREE or not is_possible:
             return None
@@ -281,8 +280,7 @@ class CausalNetwork:
             use_cache=True,
             **{self._cache_argument: _for_rows(prefix.cache, 1)},
         )
-        logits: Tensor = output.logits[0]
-        return logits
+        return torch.as_tensor(output.logits[0])
 
     def _compute(
         self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool = False

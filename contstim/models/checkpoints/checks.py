@@ -318,8 +318,7 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
     if checkpoint.kind == "masked":
         _require_change(checkpoint, changes_before, unit, "the words that follow")
         _check_padding(checkpoint, rows[0], position, allowed)
-        return
-    if float(changes_before.max()) > allowed:
+    elif float(changes_before.max()) > allowed:
         raise ModelError(
             f"{checkpoint.location} is not a causal language model: its predictions of a word "
             "depend on later words. Networks that read both sides (XLNet, BERT without is_decoder) "

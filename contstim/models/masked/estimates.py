@@ -106,8 +106,7 @@ def estimate(
     frames = [_frame(network.mask, plan_of, context, sentence, position, k) for k in groups]
     all_tokens = [tokens for _, tokens in groups.values()]
     if any(frame.plan.mixture is not None for frame in frames):
-        pairs = zip(frames, all_tokens, strict=True)
-        values = [_estimate_mixture(network, frame, tokens) for frame, tokens in pairs]
+        values = [*map(partial(_estimate_mixture, network), frames, all_tokens)]
     else:
         values = list(_estimate_means(network, frames, all_tokens))
     for (chosen, _), frame, (estimate, bound) in zip(groups.values(), frames, values, strict=True):

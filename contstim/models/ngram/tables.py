@@ -144,8 +144,7 @@ class NgramTables:
     def log10_probs(self, sentence: Sentence) -> list[float]:
         """Return the log10 probability of each word given the words before it, and of `</s>`."""
         ids, _ = self._flat_ids([sentence.words], np.array([len(sentence.words)]))
-        probs: list[float] = self._flat_log10_probs(ids)[1:].tolist()
-        return probs
+        return [*map(float, self._flat_log10_probs(ids)[1:])]
 
     def totals(
         self, sentences: Sequence[Sentence], starts: Sequence[int] | None = None, *, end: bool

@@ -161,8 +161,7 @@ class RecurrentNetwork(nn.Module):
             classes = numbers - int(self.shape.reads_both_sides)
             if isinstance(self.output, nn.Linear):
                 return -nn.functional.cross_entropy(self.output(hidden), classes, reduction="none")
-            result: Tensor = self.output(hidden, classes).output
-        return result
+            return torch.as_tensor(self.output(hidden, classes).output)
 
     def distributions(self, states: Tensor) -> Tensor:
         """Compute log p (n, words) of every number after each state (n, width), nats, float32."""

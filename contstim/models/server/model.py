@@ -110,8 +110,7 @@ class ServerModel(SubwordModel):
     def for_another_search(self) -> Self:
         """See `Scorer.for_another_search`; only the draft is copied."""
         model = copy(self)
-        if self._draft is not None:
-            model._draft = self._draft.for_another_search()
+        model._draft = self._draft and self._draft.for_another_search()
         return model
 
     def forget_prefixes(self) -> None:

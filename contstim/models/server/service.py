@@ -295,8 +295,7 @@ class ScoringService:
                 self.texts.append(text)
             n_sent = sum(map(len, sent))
             if n_read not in {None, n_sent}:
-                detail = f"It received {n_sent} tokens, but reports {n_read}."
-                self.refuse(OTHER_TOKENS, detail)
+                self.refuse(OTHER_TOKENS, f"It received {n_sent} tokens, but reports {n_read}.")
         return values
 
     def alternatives(self, prefixes: Sequence[Tokens]) -> list[dict[int, float]]:
