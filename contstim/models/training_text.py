@@ -139,8 +139,8 @@ def contamination(
     results: dict[str, Contamination | None] = dict.fromkeys(texts)
     for name, text in texts.items():
         if text is not None:
-            among = compress(distinct, in_training_text(text, distinct))
-            results[name] = Contamination(name, len(distinct), tuple(map(_hex, among)))
+            trained_on = compress(distinct, in_training_text(text, distinct))
+            results[name] = Contamination(name, len(distinct), tuple(map(_hex, trained_on)))
     return results
 
 
@@ -161,8 +161,8 @@ def read_contamination(
     except (InputError, KeyError, TypeError, AttributeError):
         return results
     for model, in_text in recorded.items():
-        among = tuple(value for value in hashes if value in in_text)
-        results[model] = Contamination(model, len(hashes), among)
+        common_hashes = tuple(value for value in hashes if value in in_text)
+        results[model] = Contamination(model, len(hashes), common_hashes)
     return results
 
 

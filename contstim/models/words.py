@@ -251,8 +251,8 @@ def encode_batch(
     if joined:  # encode again without the end mark, and add its tokens
         joined_sentences = [sentences[i] for i in joined]
         options: dict[str, Any] = {"leading_space": leading_space, "special_tokens": special_tokens}
-        again = encode_batch(tokenizer, joined_sentences, **options, end_apart=False, bare=True)
-        for i, encoding in zip(joined, again, strict=True):
+        encodings = encode_batch(tokenizer, joined_sentences, **options, end_apart=False, bare=True)
+        for i, encoding in zip(joined, encodings, strict=True):
             # The end mark follows the last word and precedes [SEP] or </s>
             words = encoding.word_of
             end = 1 + max(index for index, word in enumerate(words) if word != SPECIAL)

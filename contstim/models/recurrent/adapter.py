@@ -117,19 +117,19 @@ class RecurrentModel(WordModel):
         """See `LanguageModel.replacement_log_probs`; computes states before the word once."""
         words_before, words_after = self._around(sentence, position)
         # All unknown words have the same number
-        numbers, twin = np.unique(self._words.numbers(words), return_inverse=True)
+        numbers, inverse = np.unique(self._words.numbers(words), return_inverse=True)
         scores = self._bounds(words_before, words_after)[0][numbers]
         later_terms = np.zeros(len(numbers))
         run = self._term_writer(words_before, words_after, later_terms)
         rows = list(numbers[:, None])
         forward_in_batches(rows, run, pad=0, budget=self._budget, width=len(sentence))
-        return (scores + later_terms)[twin]
+        return (scores + later_terms)[inverse]
 
     def for_another_search(self) -> Self:
         """See `Scorer.for_another_search`."""
-        twin = copy(self)
-        twin._read_cached = lru_cache(twin._cache_size)(twin._read_words)
-        return twin
+        model = copy(self)
+        model._read_cached = lru_cache(model._cache_size)(model._read_words)
+        return model
 
     def forget_prefixes(self) -> None:
         """See `LanguageModel.forget_prefixes`."""
@@ -173,7 +173,7 @@ class RecurrentModel(WordModel):
 
         With `entropies`, a left-to-right model returns (2, n_terms), with the entropies in row 1.
         """
-        rows, twin = unique_rows(self._words.numbers(sentence.words) for sentence in sentences)
+        rows, inverse = unique_rows(self._words.numbers(sentence.words) for sentence in sentences)
         terms: list[Any] = [None] * len(rows)
 
         def run(ids: Tensor, attention: Tensor, batch: IntArray) -> None:
@@ -184,7 +184,7 @@ class RecurrentModel(WordModel):
                 terms[row] = part
 
         forward_in_batches(rows, run, pad=0, budget=self._budget)
-        return [terms[row] for row in twin]
+        return [terms[row] for row in inverse]
 
 
 class LeftToRightModel(RecurrentModel):

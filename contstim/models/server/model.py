@@ -75,11 +75,11 @@ class ServerModel(SubwordModel):
     def convention(self) -> Convention:
         """See `Scorer.convention`; the tolerance is that of the address."""
         # Settings that determine the tokens of a sentence
-        reading = [fingerprint_of_tokenizer(self._tokenizer), self._context, self._space]
+        token_settings = [fingerprint_of_tokenizer(self._tokenizer), self._context, self._space]
         if self._service is None:
-            digest = f"tokenizer-{short_hash(json.dumps(reading))}"
+            digest = f"tokenizer-{short_hash(json.dumps(token_settings))}"
         else:
-            digest = f"server-{fingerprint(self._service, reading)}"
+            digest = f"server-{fingerprint(self._service, token_settings)}"
         return Convention(
             rule="log-likelihood",
             context=self._context_text,

@@ -168,21 +168,21 @@ def is_begun(folder: Path, identity: Identity) -> bool:
         raise InputError(f"Cannot write to {folder}: it is a file. Name another folder.")
     # The checkpoint first: while it exists, the run is unfinished, even if there is a record
     if (folder / CHECKPOINT).is_file():
-        then = _read_run(folder / CHECKPOINT)["settings"]
+        old = _read_run(folder / CHECKPOINT)["settings"]
     elif (folder / RECORD).is_file():
-        then = Training.from_file(folder).facts["settings"]
+        old = Training.from_file(folder).facts["settings"]
     elif any(not path.name.startswith(".") for path in folder.iterdir()):
         raise InputError(
             f"{folder} is not empty and contains no training of this command. Name another folder."
         )
     else:
         return False
-    now = json.loads(json.dumps(dict(identity)))  # as in the stored settings: tuples become lists
-    for name in (*now, *then):
-        if now.get(name) != then.get(name):
+    new = json.loads(json.dumps(dict(identity)))  # as in the stored settings: tuples become lists
+    for name in (*new, *old):
+        if new.get(name) != old.get(name):
             raise InputError(
                 f"`{name.removesuffix('_sha256')}` must be that of the training in {folder}, "
-                f"{then.get(name)!r}, got {now.get(name)!r}. Use the earlier value to continue, or "
+                f"{old.get(name)!r}, got {new.get(name)!r}. Use the earlier value to continue, or "
                 "name another folder."
             )
     return True
