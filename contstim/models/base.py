@@ -92,7 +92,7 @@ class Convention:
     def require_log_probability(self, name: str, purpose: str) -> None:
         """Check that scores are log-probabilities.
 
-        For the message, `purpose` is a noun phrase for the task that needs log-probabilities.
+        `purpose` is a noun phrase for the message: the task that needs log-probabilities.
 
         Raises:
             ModelError: if the scores have another unit.
@@ -177,7 +177,7 @@ class Continuation(NamedTuple):
 
 
 class Scorer(ABC):
-    """Model that scores sentences: a language model, a transform of one, or a classifier.
+    """Model that scores sentences: a language model, perhaps transformed, or a classifier.
 
     Any two scorers can be opponents in a search. A function that needs log-probabilities in nats
     requires a `LanguageModel`; see `require_language_model`.
@@ -214,7 +214,7 @@ class Scorer(ABC):
     reports_passes: bool = False
     """Whether `models.costs` counts all passes of the model; True for models without a network.
 
-    If the number of passes is unknown, a limit on passes allows only one search.
+    If it is False and a budget limits the passes, each sentence is searched only once.
     """
 
     is_black_box: bool = False
@@ -233,7 +233,7 @@ class Scorer(ABC):
 
     @property
     def order_fingerprint(self) -> str:
-        """Fingerprint, shared only by scorers that rank sentences of equal length identically."""
+        """Fingerprint of the ranking; equal fingerprints mean equal rankings at equal length."""
         return self.convention.fingerprint
 
     @abstractmethod
@@ -322,9 +322,9 @@ class Scorer(ABC):
     def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
         """Return lower bounds of scores, (n_sentences,), nats; None if the rule has none.
 
-        Only one kind of score has a bound: the log of a sentence's mean probability over the orders
-        in which its words can be predicted. The bound is the mean log-probability over the same
-        orders (evidence lower bound).
+        Only one kind of score has a bound: the log of a mean probability. The mean is over the
+        orders in which the words of a sentence can be predicted. The bound is the mean
+        log-probability over the same orders (evidence lower bound).
 
         Raises:
             ModelError: see `scores`.

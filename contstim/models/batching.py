@@ -227,7 +227,7 @@ def _set_float32() -> Callable[[], None]:
         torch.set_float32_matmul_precision("highest")
         _BACKENDS.cudnn.allow_tf32 = False
     for kind in kinds:
-        # "none" means no setting, which is float32
+        # "none" is the default setting; it also means full float32
         if kind.fp32_precision not in ("ieee", "none"):
             kind.fp32_precision = "ieee"
 
@@ -237,7 +237,8 @@ def _set_float32() -> Callable[[], None]:
             _BACKENDS.cudnn.allow_tf32 = older[1]
         for kind, precision in zip(kinds, old_precisions, strict=True):
             if kind.fp32_precision != precision:
-                kind.fp32_precision = "none"  # inherit the general setting, which may be enough
+                # Inherit the general setting, which may already be the old precision
+                kind.fp32_precision = "none"
             if kind.fp32_precision != precision:
                 kind.fp32_precision = precision
 

@@ -198,8 +198,8 @@ def free_memory() -> None:
 def model_files(specifications: Iterable[str | Specification]) -> tuple[Path, ...]:
     """Return existing files of models, transforms, word counts and training hashes.
 
-    `specifications` are parsed specifications, or texts without `NAME=`. A model that was created
-    in Python has an empty text, which is ignored.
+    `specifications` are parsed specifications, or texts without `NAME=`. Empty texts are ignored,
+    because models that were created in Python have no specification.
 
     Raises:
         ModelError: see `parse_model`.

@@ -99,7 +99,10 @@ def timed() -> Iterator[None]:
 
 
 def report_waiting(seconds: float) -> None:
-    """Move the time of other searches from `seconds` to `others_seconds`, for calls in `timed`."""
+    """Count seconds of waiting as `others_seconds`, and subtract them from `seconds`.
+
+    The statement `timed` adds the whole duration of a call to `seconds`, including the waiting.
+    """
     for tally in _ACTIVE.get():
         tally.seconds -= seconds
         tally.others_seconds += seconds

@@ -179,9 +179,10 @@ UnknownWords: TypeAlias = tuple[str, bool]
 def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
     """Describe the words of sentences that a model does not know; each occurrence counts.
 
-    The message recommends a letter case under two conditions. The model does not know most of the
-    words that this case changes. It knows more than half of the unknown words after they are
-    converted to this case.
+    The message recommends a letter case if both conditions hold:
+
+    * The model does not know most of the words that this case changes.
+    * It knows more than half of the unknown words after their conversion to this case.
     """
 
     def count_unknown(words: Counter[str]) -> Counter[str]:

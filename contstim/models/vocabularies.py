@@ -49,7 +49,7 @@ _STRAIGHT, _CURLY = "'", "’"
 NO_END_MARK = "no-end-mark"
 """Rule that ignores end marks."""
 
-_SUFFIX = "end-mark"
+_SUFFIX = "end-mark"  # suffix of the rule and the fingerprint of a model that reads end marks
 
 
 def with_spellings(ids: dict[str, int]) -> dict[str, int]:
@@ -98,8 +98,8 @@ class WordList:
     ) -> WordList:
         """Select the `size` most frequent words of a text; ties keep the order of occurrence.
 
-        Words with fewer than `min_count` occurrences are never selected. By default, all other
-        words are selected, at most 20,000.
+        Words with fewer than `min_count` occurrences are never selected. Without `size`, at most
+        20,000 words are selected.
 
         Raises:
             InputError: if the text has fewer frequent words than `size`, or none.
@@ -173,7 +173,7 @@ class WordList:
             words = tuple(table["word"])
             for word, count in Counter(words).items():
                 if count > 1:
-                    raise ValueError(f"{word[:40]!r} is there twice")
+                    raise ValueError(f"{word[:40]!r} occurs twice")
                 if not is_word(word) or word in _RESERVED:
                     raise ValueError(f"{word[:40]!r} is not a word")
             return cls(words, initial, inner)

@@ -387,8 +387,8 @@ def _spelling(tokenizer: Any, ids: list[int]) -> list[str]:
 
 
 Place: TypeAlias = tuple[Sentence, int]
-"""Kind of position of a word, given by an example: a 0-based position in the shortest sentence that
-has such a position. Every word of this sentence is `a`."""
+"""Kind of position of a word, given by an example: a sentence and a 0-based position in it. The
+sentence is the shortest that has such a position; its words are `a`, or `αα` before a Greek `;`."""
 
 
 def kind_of_place(*, inner: bool, end: str = "") -> Place:

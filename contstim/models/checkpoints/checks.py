@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from contstim.models.checkpoints.loading import Checkpoint
 
 
+# Types of integers in safetensors files
 _INTEGERS = frozenset({"I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64", "BOOL"})
+# Names of weights that a file may contain although the network does not use them
 _HARMLESS = re.compile(
     "|".join(
         (
@@ -59,6 +61,7 @@ _HARMLESS = re.compile(
         )
     )
 )
+# Names of weights of heads, which compute the output of a network
 _HEAD = re.compile(
     r"^(cls|lm_head|predictions|generator_predictions|generator_lm_head|lm_predictions|pred_layer|"
     r"vocab_[a-z_]+|mlm|embed_out|head|score|classifier|qa_outputs)\.|^decoder\.(weight|bias)$"
@@ -307,7 +310,7 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
     # The difference of two infinite logits is nan
     changes = (logits[0] - logits[1]).nan_to_num(0.0).abs().amax(dim=-1)  # (l,) or ()
     if checkpoint.kind == "classifier":
-        _require_change(checkpoint, changes, unit, "what it reads")
+        _require_change(checkpoint, changes, unit, "its input")
         # The logits of a classifier may be near 0, so the limit also depends on a token's effect
         allowed = max(_MAX_ROUNDING_ERRORS * unit, _PADDING_SHARE * float(changes.max()))
         _check_padding(checkpoint, rows[0], position, allowed)

@@ -145,6 +145,7 @@ def _architectures(config: Any) -> list[str]:
     return names
 
 
+# For each kind, a noun phrase for messages and the class of `transformers` that loads the network
 _KINDS: dict[Kind, tuple[str, str]] = {
     "causal": ("causal language model", "AutoModelForCausalLM"),
     "masked": ("masked language model", "AutoModelForMaskedLM"),

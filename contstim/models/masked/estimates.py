@@ -98,8 +98,8 @@ def estimate(
     * for each token of the candidate, its weighted mean log-probability in these passes. If the
       plan never asks for the token in these passes, its log-probability in an extra pass is used.
 
-    Estimates for a mixture use the terms of the mean of the logs. The score is exact if no pass
-    shows the word. `context` selects the tokens to hide in the extra pass.
+    For a mixture, the estimate uses the terms of `chain`, the mean of the logs. The score is exact
+    if no pass shows the word. `context` selects the tokens to hide in the extra pass.
     """
     exact, estimates, upper = np.full((3, len(words)), np.nan)
     groups = words.by_length

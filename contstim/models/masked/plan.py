@@ -11,9 +11,8 @@ word is one token:
 
 Chain rules. Imagine that the words of a fully masked sentence are uncovered one by one, in every
 possible order. Rule `chain` has a pass for each set of hidden words; the end mark is always
-visible. The weight of a word in a pass is the probability of an event in a random order: at some
-moment, exactly the words that the pass hides are hidden, and this word is uncovered next. The
-weights of each word add up to 1:
+visible. The weight of a word in a pass is a probability: that a random order uncovers this word at
+a moment when exactly the words of the pass are hidden. The weights of each word add up to 1:
 
     pass  The  dog  sleeps    terms of the score (hidden words are _)
     0      _   dog  sleeps    1/3 log p(The)
@@ -106,6 +105,7 @@ Pattern: TypeAlias = tuple[int, ...]
 EVERY_SAMPLE = -1
 """Value of `Plan.sample_of` for a question that is part of every sample."""
 
+
 class _Arrays:
     """Value with arrays, or with other such values, as attributes."""
 
@@ -113,7 +113,6 @@ class _Arrays:
     def nbytes(self) -> int:
         """Memory of all arrays, in bytes."""
         return sum(getattr(part, "nbytes", 0) for part in vars(self).values())
-
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,8 +62,8 @@ class NgramTables:
     Many sentences are looked up together. One array contains all their words, with `<s>` before and
     `</s>` after each sentence. For each index of this array, `rows[n]` is the row of the n-gram
     that ends at the index, or -1. This n-gram consists of the (n-1)-gram that ends one index
-    earlier, and the word at the index. In a trigram model, `<s> the dog sleeps </s>` has these
-    n-grams (instead of rows):
+    earlier, and the word at the index. For `<s> the dog sleeps </s>` in a trigram model, this table
+    shows the n-grams instead of their rows:
 
         index      0      1         2              3                 4
         word       <s>    the       dog            sleeps            </s>

@@ -163,7 +163,7 @@ class RecurrentModel(WordModel):
         """
 
     def _around(self, sentence: Sentence, position: int) -> tuple[Words, Words]:
-        """Return the words before and after a position, with the end mark if it is a word."""
+        """Return the words before and after a position; an end mark may be the last word."""
         sentence.check_position(position)
         ids = tuple(self._words.numbers(self._end_marks.with_mark(sentence).words).tolist())
         return ids[:position], ids[position + 1 :]

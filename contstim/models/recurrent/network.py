@@ -135,7 +135,7 @@ class RecurrentNetwork(nn.Module):
         log_probs = self.log_probs(states[scored], targets[scored])
         if not entropies:
             return log_probs
-        # A few states at a time, so that their distributions fit into the cache of a CPU
+        # Process a few states at a time: their distributions then fit into the cache of a CPU
         parts = [entropy(self.distributions(part)) for part in torch.split(states[scored], 32)]
         return torch.stack([log_probs.double(), torch.cat(parts)])
 
