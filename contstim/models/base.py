@@ -299,9 +299,7 @@ class Scorer(ABC):
         Raises:
             ModelError: if the model reads no context; or see `contstim.models.contexts`.
         """
-        raise ModelError(
-            f"context must be left out for {self.name}, which reads no context, got {text!r}."
-        )
+        raise ModelError(f"context must be left out: {self.name} reads no context, got {text!r}.")
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
         """Return the reason why each sentence cannot be scored, (n_sentences,); None if it can."""

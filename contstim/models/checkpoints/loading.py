@@ -194,9 +194,7 @@ def load_checkpoint(
     config = transformers.AutoConfig.from_pretrained(source.path, **source.options, **label_names)
     kind: Kind = "classifier" if classifier else kind_of(location, config)
     if labels and is_classifier(config):
-        raise ModelError(
-            f"{location} is already a classifier. Use a language model to train a classifier."
-        )
+        raise ModelError(f"{location} is already a classifier. Train one from a language model.")
     tokenizer = transformers.AutoTokenizer.from_pretrained(source.path, **source.options)
     model, device = _load_network(source, kind, config, loading, new_head=bool(labels))
     checks.check_tokenizer(location, tokenizer, model)

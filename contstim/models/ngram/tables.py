@@ -143,7 +143,7 @@ class NgramTables:
 
     def log10_probs(self, sentence: Sentence) -> list[float]:
         """Return the log10 probability of each word given the words before it, and of `</s>`."""
-        ids, _ = self._flat_ids([sentence.words], np.array([len(sentence.words)]))
+        ids, _ = self._flat_ids([sentence.words])
         return [*map(float, self._flat_log10_probs(ids)[1:])]
 
     def totals(
@@ -171,7 +171,7 @@ class NgramTables:
         for batch in np.split(by_length, np.flatnonzero(np.diff(batch_numbers)) + 1):
             if not len(batch):
                 continue
-            ids, begin = self._flat_ids([words[i] for i in batch.tolist()], n_words[batch])
+            ids, begin = self._flat_ids([words[i] for i in batch.tolist()])
             probs = self._flat_log10_probs(ids)
             counted = n_words[batch] + end
             for i in range(int(first[batch].min()), int(counted.max())):
@@ -183,10 +183,9 @@ class NgramTables:
         """Return True if the model has this word; False for `<unk>`, `<s>` and `</s>`."""
         return word in self.word_ids
 
-    def _flat_ids(
-        self, words: Sequence[tuple[str, ...]], n_words: IntArray
-    ) -> tuple[IntArray, IntArray]:
+    def _flat_ids(self, words: Sequence[tuple[str, ...]]) -> tuple[IntArray, IntArray]:
         """Return the word ids of all sentences in one array, and the indices of `<s>`."""
+        n_words = np.fromiter(map(len, words), np.int64, len(words))
         begin = np.cumsum(n_words + 2) - n_words - 2
         ids = np.empty(int(n_words.sum()) + 2 * len(words), np.int64)
         ids[begin], ids[begin + n_words + 1] = BEGIN, END

@@ -95,9 +95,7 @@ def parse_address(location: str) -> ServerAddress:
         example = "server:http://host:8000/v1#model?tokenizer=DIR"
         raise ModelError(f"{url!r} is not the address of a server. Write {example}.")
     if not model:
-        raise ModelError(
-            f"{url} must be followed by the name of a model, as in server:{url}#model."
-        )
+        raise ModelError(f"{url} must be followed by a model's name, as in server:{url}#model.")
     values: dict[str, str] = {}
     for pair in filter(None, options.split("&")):
         name, _, text = pair.partition("=")

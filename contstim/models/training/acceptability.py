@@ -71,9 +71,7 @@ def read_cola(path: Path | str) -> list[LabelledSentence]:
     path = Path(path)
     sentences = _read_labelled(path, _columns(path))
     if len({sentence.acceptable for sentence in sentences}) < 2:
-        raise InputError(
-            f"{path} must contain acceptable sentences (1) and unacceptable sentences (0)."
-        )
+        raise InputError(f"{path} must contain acceptable (1) and unacceptable (0) sentences.")
     return sentences
 
 
