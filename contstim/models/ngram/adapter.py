@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _NATS = math.log(10.0)
 _CACHED_SENTENCES = 4_096  # sentences whose word ids are cached
 _BINARY = b"mmap lm http://kheafield.com/code"
-_SANITY = 88  # number of bytes that tell KenLM whether a binary file fits this machine
+_SANITY = 88  # number of bytes that show KenLM whether a file fits this machine
 _MAX_MESSAGE_LENGTH = 300  # characters of KenLM's message
 _FIXED = struct.Struct("<B3xfiB3xI")  # order, multiplier, kind, has words, version
 

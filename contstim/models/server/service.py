@@ -64,10 +64,10 @@ class Dialect:
             each row; returns the body of a request.
         asks_echo: fields that request the log-probabilities of the rows' tokens.
         asks_alternatives: field for the requested number of likeliest next tokens.
-        reads_echo: function of a response and the sent rows. It returns the values of each row, the
-            number of tokens that the server has read (or None), and the server's description of the
-            model. The values of a row are the log-probabilities of sent and generated tokens, nats
-            (None if missing), the ids of these tokens (or None), and their text.
+        reads_echo: function of a response and the sent rows. It returns three values for each row:
+            the log-probabilities of sent and generated tokens, nats (None if missing), the ids of
+            these tokens (or None), and their text. It also returns the number of tokens that the
+            server has read (or None), and the server's description of the model.
         reads_alternatives: function of a response that returns tokens, as ids or texts, and their
             log-probabilities, nats. Both functions raise `PassingError` for another format.
         asks_ids: fields that request token ids instead of texts; some servers refuse these fields.

@@ -218,7 +218,7 @@ def _draw(path: Path, curve: Sequence[Epoch]) -> None:
         for name, colour in (("training", BLUE), ("validation", ORANGE)):
             losses = [math.exp(getattr(epoch, f"{name}_loss")) for epoch in curve]
             axes.plot(epochs, losses, marker="o", color=colour, label=name)
-        axes.axvline(best_of(curve) + 1, color="0.8", zorder=0, label="kept")
+        axes.axvline(best_of(curve) + 1, color="0.8", zorder=0, label="best epoch")
         axes.set(xlabel="epoch", ylabel="perplexity", yscale="log", xlim=(0.5, len(curve) + 0.5))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.yaxis.set_major_formatter("{x:,g}")
