@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections import Counter
 from copy import copy
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -81,8 +81,8 @@ def _of_model(method: _Method) -> _Method:
     def call_model(self: Any, *args: Any, **options: Any) -> Any:
         return getattr(self._model, name)(*map(self._as_read, args), **options)
 
-    call_model.__name__, call_model.__doc__ = name, f"See `{method.__qualname__}`."
-    return cast("_Method", call_model)
+    # `updated=()`: the attribute that marks abstract methods must not be copied
+    return cast("_Method", wraps(method, updated=())(call_model))
 
 
 class _Wrapper(Scorer):

@@ -118,15 +118,14 @@ def from_anywhere(
         if not Path(location).is_dir():  # a folder may contain only a tokenizer
             check_location(location)
         with silence():
+            load_with_errors = foreign_errors(location)(load)
             try:
-                with foreign_errors(location):
-                    return load(Source(location, True, trust), loading, *args, **options)
+                return load_with_errors(Source(location, True, trust), loading, *args, **options)
             except UnavailableError:
                 if is_local:
                     raise
             check_hub(location)
-            with foreign_errors(location):
-                return load(Source(location, False, trust), loading, *args, **options)
+            return load_with_errors(Source(location, False, trust), loading, *args, **options)
 
     return loaded
 

@@ -252,7 +252,4 @@ def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
 
 
 def _digest(sentences: Sequence[Sentence]) -> str:
-    digest = hashlib.sha256()
-    for sentence in sentences:
-        digest.update(f"{sentence}\n".encode())
-    return digest.hexdigest()
+    return hashlib.sha256("".join(f"{sentence}\n" for sentence in sentences).encode()).hexdigest()
