@@ -187,9 +187,8 @@ _OUT_OF_MEMORY_SIGNS = (
 
 def out_of_memory(error: Exception) -> bool:
     """Return True if a library's error means that memory ran out."""
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    return any(sign in str(error).lower() for sign in _OUT_OF_MEMORY_SIGNS)
+    is_memory_error = isinstance(error, MemoryError | torch.OutOfMemoryError)
+    return is_memory_error or any(sign in str(error).lower() for sign in _OUT_OF_MEMORY_SIGNS)
 
 
 @contextmanager

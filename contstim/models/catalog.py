@@ -190,8 +190,7 @@ def free_memory() -> None:
     """Free the memory of a deleted network, also for other workers on the same GPU."""
     gc.collect()
     # Do not import PyTorch if no network was loaded
-    torch = sys.modules.get("torch")
-    if torch is not None:
+    if (torch := sys.modules.get("torch")) is not None:
         torch.cuda.empty_cache()
 
 

@@ -52,8 +52,7 @@ def refuse_special_tokens(tokenizer: Any, sentences: Sequence[Sentence]) -> None
     """Raise a ModelError if the text of a sentence contains the name of a special token."""
     names, _ = _special(tokenizer)
     for sentence in sentences:
-        match = names.search(sentence.text)
-        if match is not None:
+        if match := names.search(sentence.text):
             raise _refusal(sentence, match[0])
 
 

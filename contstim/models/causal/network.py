@@ -22,7 +22,7 @@ import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import signature
-from math import inf
+from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -316,10 +316,8 @@ class CausalNetwork:
         rows.
         """
         prefix, keeps = call.about
-        n_rows, length = call.shape
-        if n_rows * length > call.budget.tokens // 8:
-            return False
-        return (not keeps or _is_plain(prefix.cache)) and self.merges_prefixes
+        is_small = prod(call.shape) <= call.budget.tokens // 8
+        return is_small and (not keeps or _is_plain(prefix.cache)) and self.merges_prefixes
 
     def _run_merged(self, calls: Sequence[NetworkCall]) -> list[tuple[Tensor, Any]]:
         """Compute several calls in one batch, in which each row includes its prefix."""

@@ -189,8 +189,7 @@ def _check_size(location: str, tokenizer: Any, tokens: dict[str, int], n_rows: i
         raise ModelError(f"{sizes}. Check that its files exist, such as tokenizer.json. {_REMEDY}")
     # Special tokens that the tokenizer does not add to texts need no row in the embedding
     special = set(tokenizer.all_special_ids) - set(tokenizer("a")["input_ids"])
-    beyond = {i: token for token, i in tokens.items() if i >= n_rows and i not in special}
-    if beyond:
+    if beyond := {i: token for token, i in tokens.items() if i >= n_rows and i not in special}:
         raise ModelError(f"{sizes}: {beyond[min(beyond)]!r} is number {min(beyond):,}. {_REMEDY}")
 
 

@@ -180,8 +180,7 @@ class Section:
         """Return an error for the first invalid line, or for the wrong number of lines."""
         n_lines = 0
         for start, line in self._lines():
-            problem = self._problem(line.split(), words)
-            if problem:
+            if problem := self._problem(line.split(), words):
                 return self.file.error(start, problem)
             n_lines += 1
         return self.file.error(
