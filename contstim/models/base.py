@@ -7,7 +7,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from copy import copy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from contstim.errors import ModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
@@ -84,10 +84,15 @@ class Convention:
         """True if scores are log-probabilities of sentences."""
         return self.unit == NATS
 
+    def with_suffix(self, suffix: str) -> Convention:
+        """Return the convention of a variant: rule and fingerprint have a suffix."""
+        rule, fingerprint = f"{self.rule}@{suffix}", f"{self.fingerprint}-{suffix}"
+        return replace(self, rule=rule, fingerprint=fingerprint)
+
     def require_log_probability(self, name: str, purpose: str) -> None:
         """Check that scores are log-probabilities.
 
-        For the message, `purpose` is a noun phrase for the task that needs log-probabilities.
+        `purpose` is a noun phrase for the message: the task that needs log-probabilities.
 
         Raises:
             ModelError: if the scores have another unit.
@@ -131,11 +136,6 @@ class Replacements:
         """Create replacements for a model that only scores whole sentences."""
         return cls(np.full(n_words, np.nan), np.zeros(n_words), np.full(n_words, np.inf))
 
-    def map_scores(self, function: Callable[[FloatArray], FloatArray]) -> Replacements:
-        """Apply an increasing function to each array of scores, (n_words,)."""
-        exact, estimate, upper_bound = map(function, (self.exact, self.estimate, self.upper_bound))
-        return Replacements(exact, estimate, upper_bound)
-
     @property
     def complete(self) -> bool:
         """True if the exact score of every candidate is known."""
@@ -177,7 +177,7 @@ class Continuation(NamedTuple):
 
 
 class Scorer(ABC):
-    """Model that scores sentences: a language model, a transform of one, or a classifier.
+    """Model that scores sentences: a language model, perhaps transformed, or a classifier.
 
     Any two scorers can be opponents in a search. A function that needs log-probabilities in nats
     requires a `LanguageModel`; see `require_language_model`.
@@ -214,7 +214,7 @@ class Scorer(ABC):
     reports_passes: bool = False
     """Whether `models.costs` counts all passes of the model; True for models without a network.
 
-    If the number of passes is unknown, a limit on passes allows only one search.
+    If it is False and a budget limits the passes, each sentence is searched only once.
     """
 
     is_black_box: bool = False
@@ -233,7 +233,7 @@ class Scorer(ABC):
 
     @property
     def order_fingerprint(self) -> str:
-        """Fingerprint, shared only by scorers that rank sentences of equal length identically."""
+        """Fingerprint of the ranking; equal fingerprints mean equal rankings at equal length."""
         return self.convention.fingerprint
 
     @abstractmethod
@@ -299,9 +299,7 @@ class Scorer(ABC):
         Raises:
             ModelError: if the model reads no context; or see `contstim.models.contexts`.
         """
-        raise ModelError(
-            f"context must be left out for {self.name}, which reads no context, got {text!r}."
-        )
+        raise ModelError(f"context must be left out: {self.name} reads no context, got {text!r}.")
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
         """Return the reason why each sentence cannot be scored, (n_sentences,); None if it can."""
@@ -322,9 +320,9 @@ class Scorer(ABC):
     def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
         """Return lower bounds of scores, (n_sentences,), nats; None if the rule has none.
 
-        Only one kind of score has a bound: the log of a sentence's mean probability over the orders
-        in which its words can be predicted. The bound is the mean log-probability over the same
-        orders (evidence lower bound).
+        Only one kind of score has a bound: the log of a mean probability. The mean is over the
+        orders in which the words of a sentence can be predicted. The bound is the mean
+        log-probability over the same orders (evidence lower bound).
 
         Raises:
             ModelError: see `scores`.
@@ -428,8 +426,7 @@ class LanguageModel(Scorer):
         Raises:
             SentenceError: if the sentence has no such position.
         """
-        sentence.check_position(position)
-        return self.log_probs([sentence.replace(position, word) for word in words])
+        return super().replacement_scores(sentence, position, words)
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """Return the terms that sum to each sentence's log-probability, in reading order.

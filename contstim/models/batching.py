@@ -104,7 +104,8 @@ def forward_in_batches(
     start = 0
     writes: list[Write] = []
     device = budget.device
-    n_pending_writes = writes_at_once(device)
+    # Number of batches after which results are copied and stored
+    n_pending_writes = 1 if torch.device(device).type == "cpu" else 32
     while start < len(order):
         longest = int(lengths[order[start]])
         tokens_a_row = width * max(1, longest)  # rows are padded to the first one's length
@@ -134,11 +135,6 @@ def forward_in_batches(
                 for write_results in writes:
                     write_results()
             writes.clear()
-
-
-def writes_at_once(device: torch.device | str) -> int:
-    """Return the number of batches after which results are copied and stored."""
-    return 1 if torch.device(device).type == "cpu" else 32
 
 
 def to_device(indices: IntArray | Tensor, device: torch.device | str) -> Tensor:
@@ -191,9 +187,8 @@ _OUT_OF_MEMORY_SIGNS = (
 
 def out_of_memory(error: Exception) -> bool:
     """Return True if a library's error means that memory ran out."""
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    return any(sign in str(error).lower() for sign in _OUT_OF_MEMORY_SIGNS)
+    is_memory_error = isinstance(error, MemoryError | torch.OutOfMemoryError)
+    return is_memory_error or any(sign in str(error).lower() for sign in _OUT_OF_MEMORY_SIGNS)
 
 
 @contextmanager
@@ -231,7 +226,7 @@ def _set_float32() -> Callable[[], None]:
         torch.set_float32_matmul_precision("highest")
         _BACKENDS.cudnn.allow_tf32 = False
     for kind in kinds:
-        # "none" means no setting, which is float32
+        # "none" is the default setting; it also means full float32
         if kind.fp32_precision not in ("ieee", "none"):
             kind.fp32_precision = "ieee"
 
@@ -241,7 +236,8 @@ def _set_float32() -> Callable[[], None]:
             _BACKENDS.cudnn.allow_tf32 = older[1]
         for kind, precision in zip(kinds, old_precisions, strict=True):
             if kind.fp32_precision != precision:
-                kind.fp32_precision = "none"  # inherit the general setting, which may be enough
+                # Inherit the general setting, which may already be the old precision
+                kind.fp32_precision = "none"
             if kind.fp32_precision != precision:
                 kind.fp32_precision = precision
 

@@ -8,6 +8,7 @@ Methods). The probabilities of all sentences with the same numbers of tokens the
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -151,6 +152,7 @@ class Normaliser:
         shape = (len(rows), 2) if entropies else (len(rows),)
         result = torch.empty(shape, dtype=torch.float64, device=logits.device)
         kind_of = np.full(len(rows), NO_CLASS) if self.classes is None else self.classes[tokens]
+        on_device = partial(to_device, device=logits.device)
         step = max(1, self._logits_at_once // logits.shape[1])
         slice_of = rows // step
         for i in np.unique(slice_of).tolist():
@@ -161,17 +163,17 @@ class Normaliser:
                 used, index = np.unique(rows[queries], return_inverse=True)
                 part, token = logits[i * step : (i + 1) * step], tokens[queries]
                 if len(used) < len(part):
-                    part = logits.index_select(0, self._on_device(used, logits))
+                    part = logits.index_select(0, on_device(used))
                 if kind != NO_CLASS:
                     # `part[:, members]` would take four times as long
                     part = part.index_select(1, self._members[kind])
                     token = self._index_in_class[token]
                 log_probs = log_softmax32(part)
-                row = self._on_device(index, logits)
-                values = log_probs[row, self._on_device(token, logits)].double()
+                row = on_device(index)
+                values = log_probs[row, on_device(token)].double()
                 if entropies:
                     values = torch.stack([values, entropy(log_probs)[row]], dim=1)
-                result[self._on_device(queries, logits)] = values
+                result[on_device(queries)] = values
         return result
 
     def log_softmax(self, logits: Tensor) -> Tensor:
@@ -188,7 +190,3 @@ class Normaliser:
         by_class = {c: float(entropy(values[classes == c])) for c in (WITHIN, BOUNDARY)}
         # nan for tokens without a class, since `log_softmax` does not have their distribution
         return np.array([by_class.get(c, np.nan) for c in classes[tokens].tolist()])
-
-    @staticmethod
-    def _on_device(indices: IntArray, logits: Tensor) -> Tensor:
-        return to_device(indices.reshape(-1), logits.device)

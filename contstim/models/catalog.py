@@ -32,7 +32,7 @@ from contstim.models.transforms import InLetterCase, apply_transform, word_rule
 from contstim.models.vocabularies import counts_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 def check_model(model: Specification, loading: Loading = DEFAULT_LOADING) -> None:
@@ -46,8 +46,7 @@ def check_model(model: Specification, loading: Loading = DEFAULT_LOADING) -> Non
     """
     family = family_named(model.family)
     if family.checker:
-        check: Callable[..., None] = resolve_name(family.checker)
-        check(model.location, trust_remote_code=loading.trust_remote_code)
+        resolve_name(family.checker)(model.location, trust_remote_code=loading.trust_remote_code)
     elif family.is_path and not Path(model.location).exists():
         raise ModelError(
             f"There is no {family.summary} at {model.location}. Correct the path, or train a model "
@@ -83,11 +82,9 @@ def load_scorer(
     family = family_named(model.family)
     # A loader gets only the options of its family: n-gram models have no device, for example
     case, end_mark = word_rule(model.rule)
-    values: dict[str, Any] = {**vars(loading), "loading": loading, "end_mark": end_mark}
-    values |= {"family": model.family, "rule": model.rule, "context": model.context}
+    values = vars(loading) | vars(model) | {"loading": loading, "end_mark": end_mark}
     arguments = {option: values[option] for option in family.options}
-    loader: Callable[..., Scorer] = resolve_name(family.loader)
-    scorer = loader(model.location, name=model.name, **arguments)
+    scorer: Scorer = resolve_name(family.loader)(model.location, name=model.name, **arguments)
     if case:
         scorer = InLetterCase(require_language_model(scorer, f"@{model.rule}"), case)
     if model.transform:
@@ -117,14 +114,11 @@ def load_transformer(
             from contstim.models.causal.adapter import CausalModel
 
             return CausalModel(checkpoint, context=context, **options)
-        if context is not None:
-            raise ModelError(
-                f"context must not be set for {name}, a masked model, which reads nothing before "
-                f"the first word, got {context!r}."
-            )
         from contstim.models.masked.adapter import MaskedModel
 
-        return MaskedModel(checkpoint, **options)
+        model = MaskedModel(checkpoint, **options)
+        # `with_context` refuses the context
+        return model if context is None else model.with_context(context)
 
 
 def load_scorers(
@@ -196,16 +190,15 @@ def free_memory() -> None:
     """Free the memory of a deleted network, also for other workers on the same GPU."""
     gc.collect()
     # Do not import PyTorch if no network was loaded
-    torch = sys.modules.get("torch")
-    if torch is not None:
+    if (torch := sys.modules.get("torch")) is not None:
         torch.cuda.empty_cache()
 
 
 def model_files(specifications: Iterable[str | Specification]) -> tuple[Path, ...]:
     """Return existing files of models, transforms, word counts and training hashes.
 
-    `specifications` are parsed specifications, or texts without `NAME=`. A model that was created
-    in Python has an empty text, which is ignored.
+    `specifications` are parsed specifications, or texts without `NAME=`. Empty texts are ignored,
+    because models that were created in Python have no specification.
 
     Raises:
         ModelError: see `parse_model`.

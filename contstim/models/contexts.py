@@ -125,9 +125,8 @@ def is_chat_mark(token: int, tokenizer: Any, *, by_name: bool = False) -> bool:
     if sign in {"<s>", "</s>"} or _SEPARATOR.fullmatch(name) or _BEGINNING.fullmatch(name):
         return False
     # <start> and <end> are chat marks only with bars, as in <|start|>
-    if _CHAT.fullmatch(name) and not (name in {"start", "end"} and "|" not in sign):
-        return True
-    return not by_name and sign in _signs_of_turns(tokenizer)
+    has_chat_name = _CHAT.fullmatch(name) and not (name in {"start", "end"} and "|" not in sign)
+    return bool(has_chat_name) or (not by_name and sign in _signs_of_turns(tokenizer))
 
 
 def _default(tokenizer: Any, config: Any, location: str) -> Tokens:

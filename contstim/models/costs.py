@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ class Tally:
     """
 
     def __init__(self, report: Callable[[], None] | None = None) -> None:
-        self._report = report
+        self._report = report or (lambda: None)
         self.total = Cost()
         self.seconds = 0.0
         self.others_seconds = 0.0
@@ -52,12 +52,21 @@ class Tally:
     def add(self, cost: Cost) -> None:
         """Add a cost to the total, and call `report`."""
         self.total += cost
-        if self._report is not None:
-            self._report()
+        self._report()
 
 
 # A context variable, so that each thread has separate tallies
 _ACTIVE: ContextVar[tuple[Tally, ...]] = ContextVar("tallies", default=())
+
+
+@contextmanager
+def within(variable: ContextVar[Any], value: object) -> Iterator[None]:
+    """Set a context variable within a `with` statement, and restore its value afterwards."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 @contextmanager
@@ -67,11 +76,8 @@ def counting(tally: Tally) -> Iterator[Tally]:
     If nested statements use the same tally, it counts each cost once.
     """
     active = _ACTIVE.get()
-    token = _ACTIVE.set(active if tally in active else (*active, tally))
-    try:
+    with within(_ACTIVE, active if tally in active else (*active, tally)):
         yield tally
-    finally:
-        _ACTIVE.reset(token)
 
 
 def count(rows: int, tokens: int, calls: int = 1) -> None:
@@ -93,7 +99,10 @@ def timed() -> Iterator[None]:
 
 
 def report_waiting(seconds: float) -> None:
-    """Move the time of other searches from `seconds` to `others_seconds`, for calls in `timed`."""
+    """Count seconds of waiting as `others_seconds`, and subtract them from `seconds`.
+
+    The statement `timed` adds the whole duration of a call to `seconds`, including the waiting.
+    """
     for tally in _ACTIVE.get():
         tally.seconds -= seconds
         tally.others_seconds += seconds

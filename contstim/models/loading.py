@@ -55,9 +55,9 @@ class Loading:
             ModelError: if `device`, `dtype`, `quantize` or `device_map` has no valid value; if both
                 `device` and `device_map` are set; or if a required package is not installed.
         """
-        _check_choice("dtype", self.dtype, Precision)
+        check_choice("dtype", self.dtype, Precision)
         if self.quantize is not None:
-            _check_choice("quantize", self.quantize, Quantization)
+            check_choice("quantize", self.quantize, Quantization)
             require_packages("`quantize`", "big", "accelerate", "bitsandbytes")
         if self.device_map is not None:
             if self.device_map != "auto" and not isinstance(self.device_map, Mapping):
@@ -83,15 +83,18 @@ def resolve_device(name: str) -> Device:
     """
     import torch
 
-    _check_choice("device", name, Device)
-    if name == "cpu" or (name == "auto" and not torch.cuda.is_available()):
-        return "cpu"
-    if not torch.cuda.is_available():
+    check_choice("device", name, Device)
+    if name == "cuda" and not torch.cuda.is_available():
         raise ModelError("PyTorch finds no GPU here. Use the device cpu, or auto.")
-    return "cuda"
+    return "cuda" if name != "cpu" and torch.cuda.is_available() else "cpu"
 
 
-def _check_choice(field: str, value: str, choices: Any) -> None:
+def check_choice(field: str, value: str, choices: Any) -> None:
+    """Check that the value of a field is one of the choices, a `Literal`.
+
+    Raises:
+        ModelError: if it is another value.
+    """
     if value not in get_args(choices):
         names = ", ".join(get_args(choices))
         raise ModelError(f"`{field}` must be one of {names}, got {value!r}.")

@@ -17,7 +17,6 @@ never reaches its next network call, so that a merged batch would never start.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import perf_counter
@@ -25,10 +24,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from contstim.models.costs import report_waiting
+from contstim.models.costs import report_waiting, within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     import torch
     from torch import Tensor
@@ -78,26 +78,17 @@ _MERGED: ContextVar[bool] = ContextVar("merged", default=False)
 
 def runner(run: Callable[[NetworkCall], Answer]) -> AbstractContextManager[None]:
     """Use a function to run merged calls within a `with` statement."""
-    return _within(_RUNNER, run)
+    return within(_RUNNER, run)
 
 
 def merged() -> AbstractContextManager[None]:
     """Merge network calls with those of other searches within a `with` statement."""
-    return _within(_MERGED, True)
+    return within(_MERGED, True)
 
 
 def alone() -> AbstractContextManager[None]:
     """Compute network calls immediately and separately within a `with` statement."""
-    return _within(_MERGED, False)
-
-
-@contextmanager
-def _within(variable: ContextVar[Any], value: object) -> Iterator[None]:
-    token = variable.set(value)
-    try:
-        yield
-    finally:
-        variable.reset(token)
+    return within(_MERGED, False)
 
 
 def is_merged() -> bool:

@@ -7,28 +7,26 @@ processors. oneDNN, which is part of the same builds, uses them. The weights do 
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from transformers.pytorch_utils import Conv1D
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 class _Linear(torch.nn.Linear):
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002
-        if not _can_use_onednn(input, self.weight):
-            return super().forward(input)
-        return _linear(input, self.weight, self.bias)
+        return _linear(input, self.weight, self.bias, super().forward)
 
 
 class _TransposedLinear(Conv1D):
     """GPT-2's layer, whose weight is (in, out)."""
 
     def forward(self, x: Tensor) -> Tensor:
-        if not _can_use_onednn(x, self.weight):
-            product: Tensor = super().forward(x)  # type: ignore[no-untyped-call]
-            return product
-        return _linear(x, self.weight.t(), self.bias)
+        return _linear(x, self.weight.t(), self.bias, super().forward)
 
 
 _FASTER = {torch.nn.Linear: _Linear, Conv1D: _TransposedLinear}
@@ -57,15 +55,6 @@ def use_onednn(model: torch.nn.Module) -> None:
             module.__class__ = _FASTER[type(module)]
 
 
-def _can_use_onednn(inputs: Tensor, weight: Tensor) -> bool:
-    return (
-        inputs.dtype == weight.dtype == torch.float32
-        and inputs.device.type == "cpu"
-        and inputs.numel() > 0
-        and not torch.is_autocast_enabled("cpu")
-    )
-
-
 class _Product(torch.autograd.Function):
     """Product inputs (…, in) · weight (out, in)ᵀ + bias (out,), and its gradients."""
 
@@ -90,9 +79,19 @@ class _Product(torch.autograd.Function):
         )
 
 
-def _linear(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    product: Tensor = _Product.apply(inputs, weight, bias)  # type: ignore[no-untyped-call]
-    return product
+def _linear(
+    inputs: Tensor, weight: Tensor, bias: Tensor | None, fallback: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """Compute the product with oneDNN or, on another device or in another precision, `fallback`."""
+    can_use_onednn = (
+        inputs.dtype == weight.dtype == torch.float32
+        and inputs.device.type == "cpu"
+        and inputs.numel() > 0
+        and not torch.is_autocast_enabled("cpu")
+    )
+    product: Any = _Product.apply
+    result: Tensor = product(inputs, weight, bias) if can_use_onednn else fallback(inputs)
+    return result
 
 
 def _product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
 
 _PROBES = tuple(
-    Sentence(tuple(text.split()))
-    for text in ("We go", "She reads a book", "The dog never sleeps here", "Go home now")
+    map(Sentence.parse, ("We go", "She reads a book", "The dog never sleeps here", "Go home now"))
 )
 
 

@@ -7,6 +7,7 @@ into chunks, one for each call of a worker.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import wraps
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -65,8 +66,8 @@ def _remote_method(method: _Method) -> _Method:
             return np.concatenate(results)
         return list(chain.from_iterable(results))
 
-    call_workers.__name__, call_workers.__doc__ = name, f"See `{method.__qualname__}`."
-    return cast("_Method", call_workers)
+    # `updated=()`: the attribute that marks abstract methods must not be copied
+    return cast("_Method", wraps(method, updated=())(call_workers))
 
 
 class RemoteModel(LanguageModel):

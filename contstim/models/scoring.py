@@ -194,7 +194,7 @@ def _blocks(n: int) -> Iterator[slice]:
             size = max(size // 2, 1)
 
 
-_AROUND_WORDS = re.compile(r"^\W+|\W+$")
+_AROUND_WORDS = re.compile(r"^\W+|\W+$")  # punctuation before and after a word
 
 Terms: TypeAlias = "Mapping[Sentence, Sequence[TokenScore]]"
 """Terms of the score of each sentence."""
@@ -297,7 +297,7 @@ class ModelScores:
             sentences: sentences of the scores.
             progress: see `token_terms`.
             terms: whether to compute terms.
-            completed: whether these are `completed_word_log_probs`.
+            completed: whether the terms are `completed_word_log_probs`.
             standard_errors: whether to compute standard errors.
             lower_bounds: whether to compute lower bounds.
 
@@ -335,14 +335,14 @@ def term_table(
     * sentence, model
     * position: 0-based; the end of the sentence has the position after the last word
     * word
-    * tokens: number of tokens of the word; or token, without `by_word`
+    * tokens: number of tokens of the word. Without `by_word`, there is a column token instead
     * log_prob, surprisal (nats), surprisal_bits
-    * entropy: of the prediction of the first token, nats; None if unknown
+    * entropy: entropy of the distribution that predicts the first token, nats; None if unknown
     * frequency: Zipf value of the word in English, without punctuation; None if unknown
     """
     rows, table = [], tag_table(None)
     bare = {word: _AROUND_WORDS.sub("", word) for s in sentences for word in s.words}
-    known = bare if table.fits({*bare.values()}) else {}  # empty for another language
+    known = bare if table.fits({*bare.values()}) else {}  # empty if not English
     zipfs = {word: table.frequencies.zipf(bare[word]) for word in known if bare[word]}
     for sentence in sentences:
         for name, terms in scores.items():

@@ -293,8 +293,7 @@ def parse_models(specifications: Models) -> list[Specification]:
 
 
 def _check_name(name: str, text: str) -> None:
-    allowed = all(sign.isalnum() or sign in " ._-" for sign in name)
-    if not allowed or not name[:1].isalnum():
+    if not re.fullmatch(r"[^\W_][\w .-]*", name):
         raise ModelError(
             "The name of a model must have only letters, digits, spaces, '.', '_' and '-', "
             f"got {name!r} in {text!r}. If the name of a file contains '=', write it with "

@@ -116,7 +116,7 @@ class SubwordModel(LanguageModel):
 
     @abstractmethod
     def _parts(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
-        """Yield log p of each sentence's tokens, (n_tokens or more,), nats; zeros may follow."""
+        """Yield log p of each sentence's tokens, nats, and perhaps zeros, (n_tokens or more,)."""
 
     def _parts_and_entropies(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
         """Yield `_parts` and, if known, entropies, (n_tokens or more, 1 or 2), nats."""
@@ -179,7 +179,7 @@ class SubwordModel(LanguageModel):
     ) -> FloatArray:
         """Return the sum of the terms of each continuation's tokens, (n_continuations,), nats.
 
-        `terms` yields log p of the tokens of each row; zeros may follow.
+        `terms` yields log p of the tokens of each row, perhaps followed by zeros.
         """
         encodings = self._encode([item.sentence for item in continuations], end_apart=True)
         words = [[w for w in encoding.word_of if w != END_MARK] for encoding in encodings]

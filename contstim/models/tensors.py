@@ -107,8 +107,7 @@ def with_values(
     for name, module in network.named_modules():
         hook = getattr(module, "_hf_hook", None)
         for part in getattr(hook, "hooks", (hook,)):  # one hook, or several in sequence
-            values = getattr(part, "weights_map", None)
-            if values is not None:
+            if (values := getattr(part, "weights_map", None)) is not None:
                 for key in module.state_dict(keep_vars=True):
                     offloaded[f"{name}.{key}" if name else key] = (values, key)
     for name, tensor in tensors:

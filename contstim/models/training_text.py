@@ -78,13 +78,12 @@ def training_text_path(model: Path | str) -> Path:
     return path / _FILE_IN_FOLDER if path.is_dir() else Path(f"{path}.sentences.npy")
 
 
-def write_training_text(model: Path | str, sentences: Iterable[Sentence] | Hashes) -> None:
+def write_training_text(model: Path | str, hashes: Hashes) -> None:
     """Write the hashes of training sentences next to a model or into its folder.
 
     Raises:
         InputError: if the file cannot be written.
     """
-    hashes = sentences if isinstance(sentences, np.ndarray) else sentence_hashes(sentences)
     with writing(training_text_path(model)) as partial, partial.open("wb") as file:
         np.save(file, np.unique(hashes), allow_pickle=False)
 
@@ -140,21 +139,9 @@ def contamination(
     results: dict[str, Contamination | None] = dict.fromkeys(texts)
     for name, text in texts.items():
         if text is not None:
-            among = compress(distinct, in_training_text(text, distinct))
-            results[name] = Contamination(name, len(distinct), tuple(map(_hex, among)))
+            trained_on = compress(distinct, in_training_text(text, distinct))
+            results[name] = Contamination(name, len(distinct), tuple(map(_hex, trained_on)))
     return results
-
-
-def contamination_facts(
-    results: Mapping[str, Contamination | None],
-) -> dict[str, dict[str, dict[str, Any] | None]]:
-    """Return the entry of a record that `read_contamination` reads."""
-    entry: dict[str, dict[str, Any] | None] = dict.fromkeys(results)
-    for name, result in results.items():
-        if result is not None:
-            hashes = list(result.hashes)
-            entry[name] = {"sentences": result.sentences, "found": len(hashes), "hashes": hashes}
-    return {_ENTRY: entry}
 
 
 def read_contamination(
@@ -174,8 +161,8 @@ def read_contamination(
     except (InputError, KeyError, TypeError, AttributeError):
         return results
     for model, in_text in recorded.items():
-        among = tuple(value for value in hashes if value in in_text)
-        results[model] = Contamination(model, len(hashes), among)
+        common_hashes = tuple(value for value in hashes if value in in_text)
+        results[model] = Contamination(model, len(hashes), common_hashes)
     return results
 
 
@@ -198,10 +185,19 @@ def contamination_warnings(
 def tell_contamination(
     results: Mapping[str, Contamination | None], reporter: Reporter, noun: str = "sentences"
 ) -> dict[str, dict[str, dict[str, Any] | None]]:
-    """Warn about sentences that models were trained on; return their entry of a record."""
+    """Warn about sentences that models were trained on.
+
+    Returns:
+        The entry of a record that `read_contamination` reads.
+    """
     for warning in contamination_warnings(results, noun):
         reporter.warn(warning)
-    return contamination_facts(results)
+    entry: dict[str, dict[str, Any] | None] = dict.fromkeys(results)
+    for name, result in results.items():
+        if result is not None:
+            hashes = list(result.hashes)
+            entry[name] = {"sentences": result.sentences, "found": len(hashes), "hashes": hashes}
+    return {_ENTRY: entry}
 
 
 def _hex(sentence: Sentence) -> str:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections import Counter
 from copy import copy
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -81,8 +81,8 @@ def _of_model(method: _Method) -> _Method:
     def call_model(self: Any, *args: Any, **options: Any) -> Any:
         return getattr(self._model, name)(*map(self._as_read, args), **options)
 
-    call_model.__name__, call_model.__doc__ = name, f"See `{method.__qualname__}`."
-    return cast("_Method", call_model)
+    # `updated=()`: the attribute that marks abstract methods must not be copied
+    return cast("_Method", wraps(method, updated=())(call_model))
 
 
 class _Wrapper(Scorer):
@@ -140,9 +140,7 @@ class InLetterCase(_Wrapper, LanguageModel):
     @property
     def convention(self) -> Convention:
         """Convention of the wrapped model, with the letter case in its rule and fingerprint."""
-        plain, case = self._model.convention, self.case
-        fingerprint = f"{plain.fingerprint}-{case}"
-        return replace(plain, rule=f"{plain.rule}@{case}", fingerprint=fingerprint)
+        return self._model.convention.with_suffix(self.case)
 
     def _as_read(self, argument: Any) -> Any:
         """Convert sentences, continuations and words; do not change numbers."""
@@ -181,9 +179,10 @@ UnknownWords: TypeAlias = tuple[str, bool]
 def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
     """Describe the words of sentences that a model does not know; each occurrence counts.
 
-    The message recommends a letter case under two conditions. The model does not know most of the
-    words that this case changes. It knows more than half of the unknown words after they are
-    converted to this case.
+    The message recommends a letter case if both conditions hold:
+
+    * The model does not know most of the words that this case changes.
+    * It knows more than half of the unknown words after their conversion to this case.
     """
 
     def count_unknown(words: Counter[str]) -> Counter[str]:
@@ -316,7 +315,9 @@ class Transformed(_Wrapper):
         """See `Scorer.replacements`."""
         baseline, sizes = self._replaced(sentence, position, words)
         plain = self._model.replacements(sentence, position, words)
-        return plain.map_scores(lambda scores: (scores - baseline) / sizes)
+        scores = np.stack([plain.exact, plain.estimate, plain.upper_bound])  # (3, n_words)
+        exact, estimate, upper_bound = (scores - baseline) / sizes
+        return Replacements(exact, estimate, upper_bound)
 
     def replacement_scores(
         self, sentence: Sentence, position: int, words: Sequence[str]

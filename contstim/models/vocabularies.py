@@ -18,17 +18,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import chain, compress, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from contstim.errors import InputError, ModelError, VocabularyError
 from contstim.files.tables import read_table, write_table
-from contstim.models.base import Convention, Scorer, TokenScore
+from contstim.models.base import Convention, LanguageModel, Scorer, TokenScore
 from contstim.words.sentence import ALL_END_MARKS, Sentence, is_word, normalise_text
 from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary, count_words
 
@@ -49,7 +49,7 @@ _STRAIGHT, _CURLY = "'", "’"
 NO_END_MARK = "no-end-mark"
 """Rule that ignores end marks."""
 
-_SUFFIX = "end-mark"
+_SUFFIX = "end-mark"  # suffix of the rule and the fingerprint of a model that reads end marks
 
 
 def with_spellings(ids: dict[str, int]) -> dict[str, int]:
@@ -98,8 +98,8 @@ class WordList:
     ) -> WordList:
         """Select the `size` most frequent words of a text; ties keep the order of occurrence.
 
-        Words with fewer than `min_count` occurrences are never selected. By default, all other
-        words are selected, at most 20,000.
+        Words with fewer than `min_count` occurrences are never selected. Without `size`, at most
+        20,000 words are selected.
 
         Raises:
             InputError: if the text has fewer frequent words than `size`, or none.
@@ -173,7 +173,7 @@ class WordList:
             words = tuple(table["word"])
             for word, count in Counter(words).items():
                 if count > 1:
-                    raise ValueError(f"{word[:40]!r} is there twice")
+                    raise ValueError(f"{word[:40]!r} occurs twice")
                 if not is_word(word) or word in _RESERVED:
                     raise ValueError(f"{word[:40]!r} is not a word")
             return cls(words, initial, inner)
@@ -329,10 +329,24 @@ class EndMarks:
 
     def convention(self, plain: Convention) -> Convention:
         """Add end marks, if the model reads them, to the rule and fingerprint of a convention."""
-        if not self.marks:
-            return plain
-        rule, fingerprint = f"{plain.rule}@{_SUFFIX}", f"{plain.fingerprint}-{_SUFFIX}"
-        return replace(plain, rule=rule, fingerprint=fingerprint)
+        return plain.with_suffix(_SUFFIX) if self.marks else plain
+
+
+class WordModel(LanguageModel):
+    """Word-level language model; the terms of its score are the words and any scored end."""
+
+    reports_passes = True
+    end_scored: ClassVar[bool] = True
+    _end_marks: EndMarks
+
+    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
+        """See `Scorer.token_counts`; the tokens are the words, and `</s>` if scored."""
+        marked = self._end_marks.with_marks(sentences)
+        return np.array([len(sentence) + self.end_scored for sentence in marked], np.int64)
+
+    def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
+        """Return `token_log_probs`; terms of whole words need no correction."""
+        return self.token_log_probs(sentences)
 
 
 def reads_end_mark(rule: str) -> bool:

@@ -52,8 +52,7 @@ def refuse_special_tokens(tokenizer: Any, sentences: Sequence[Sentence]) -> None
     """Raise a ModelError if the text of a sentence contains the name of a special token."""
     names, _ = _special(tokenizer)
     for sentence in sentences:
-        match = names.search(sentence.text)
-        if match is not None:
+        if match := names.search(sentence.text):
             raise _refusal(sentence, match[0])
 
 
@@ -130,8 +129,7 @@ def tokens_of_texts(tokenizer: Any, sentences: Sequence[Sentence]) -> list[list[
     """
     refuse_special_tokens(tokenizer, sentences)
     texts = [sentence.text for sentence in sentences]
-    rows: list[list[int]] = tokenizer(texts, verbose=False)["input_ids"]
-    return rows
+    return list(tokenizer(texts, verbose=False)["input_ids"])
 
 
 END_MARK = -1
@@ -252,8 +250,8 @@ def encode_batch(
     if joined:  # encode again without the end mark, and add its tokens
         joined_sentences = [sentences[i] for i in joined]
         options: dict[str, Any] = {"leading_space": leading_space, "special_tokens": special_tokens}
-        again = encode_batch(tokenizer, joined_sentences, **options, end_apart=False, bare=True)
-        for i, encoding in zip(joined, again, strict=True):
+        encodings = encode_batch(tokenizer, joined_sentences, **options, end_apart=False, bare=True)
+        for i, encoding in zip(joined, encodings, strict=True):
             # The end mark follows the last word and precedes [SEP] or </s>
             words = encoding.word_of
             end = 1 + max(index for index, word in enumerate(words) if word != SPECIAL)
@@ -388,8 +386,8 @@ def _spelling(tokenizer: Any, ids: list[int]) -> list[str]:
 
 
 Place: TypeAlias = tuple[Sentence, int]
-"""Kind of position of a word, given by an example: a 0-based position in the shortest sentence that
-has such a position. Every word of this sentence is `a`."""
+"""Kind of position of a word, given by an example: a sentence and a 0-based position in it. The
+sentence is the shortest that has such a position; its words are `a`, or `αα` before a Greek `;`."""
 
 
 def kind_of_place(*, inner: bool, end: str = "") -> Place:

@@ -66,7 +66,7 @@ def test_each_model_reads_its_own_context(folder: Path, executor_options: tuple[
         (("--context", "a=<|im_start|>"), "only special tokens of gpt2"),
         (("--context", "a= "), "must be a text"),
         (("--context", "n=. "), "n, a kenlm model"),
-        (("--context", "m=. "), "m, a masked model"),
+        (("--context", "m=. "), "m reads no context"),
         (("--prompt", ". "), "Use --context NAME=TEXT"),
     ],
 )

@@ -10,6 +10,7 @@ from contstim.errors import ModelError
 from contstim.models import training_text
 from contstim.models.catalog import load_model, load_scorer
 from contstim.models.ngram.adapter import NgramModel
+from contstim.reporter import SILENT
 from contstim.words.sentence import Sentence
 from tests.models.damages import DAMAGES
 from tests.models.tiny import Folder
@@ -80,7 +81,8 @@ UNDETECTABLE = ("missing", "carriage returns")  # no file, and other valid numbe
 @pytest.mark.parametrize("damage", [name for name in DAMAGES if name not in UNDETECTABLE])
 def test_damaged_hashes_are_refused(damage: str, tmp_path: Path) -> None:
     (tmp_path / "m.arpa").write_text("")
-    training_text.write_training_text(tmp_path / "m.arpa", SENTENCES)
+    hashes = training_text.sentence_hashes(SENTENCES)
+    training_text.write_training_text(tmp_path / "m.arpa", hashes)
     path = training_text.training_text_beside(tmp_path / "m.arpa")
     assert path is not None
     DAMAGES[damage](path)
@@ -97,7 +99,7 @@ def test_contamination_of_subsets_is_read_from_the_record(
     )
     scores = tmp_path / "scores.csv"
     record = tmp_path / "scores.csv.meta.json"
-    record.write_text(json.dumps(training_text.contamination_facts(contamination)))
+    record.write_text(json.dumps(training_text.tell_contamination(contamination, SILENT)))
     subset = training_text.read_contamination(scores, ("a", "b", "c"), [*seen[:3], *new[:7]])
     assert subset["a"] is not None
     assert (subset["a"].sentences, len(subset["a"].hashes)) == (10, 3)

@@ -22,7 +22,7 @@ import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import signature
-from math import inf
+from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -243,8 +243,7 @@ class CausalNetwork:
         networks limit attention to a number of tokens, and so support only small trees.
         """
         n_tokens = sum(map(len, rows))
-        window = _shortest_window(prefix.cache)
-        fits = len(prefix.ids) + max(map(len, rows)) <= window
+        fits = len(prefix.ids) + max(map(len, rows)) <= _shortest_window(prefix.cache)
         is_possible = self._reads_trees and fits and not is_merged()
         if len(rows) == 1 or n_tokens > _MAX_TREE or not is_possible:
             return None
@@ -281,8 +280,7 @@ class CausalNetwork:
             use_cache=True,
             **{self._cache_argument: _for_rows(prefix.cache, 1)},
         )
-        logits: Tensor = output.logits[0]
-        return logits
+        return torch.as_tensor(output.logits[0])
 
     def _compute(
         self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool = False
@@ -318,10 +316,8 @@ class CausalNetwork:
         rows.
         """
         prefix, keeps = call.about
-        n_rows, length = call.shape
-        if n_rows * length > call.budget.tokens // 8:
-            return False
-        return (not keeps or _is_plain(prefix.cache)) and self.merges_prefixes
+        is_small = prod(call.shape) <= call.budget.tokens // 8
+        return is_small and (not keeps or _is_plain(prefix.cache)) and self.merges_prefixes
 
     def _run_merged(self, calls: Sequence[NetworkCall]) -> list[tuple[Tensor, Any]]:
         """Compute several calls in one batch, in which each row includes its prefix."""

@@ -30,12 +30,16 @@ from contstim.models.checkpoints.source import first_line
 from contstim.models.tensors import with_values
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torch import Tensor
 
     from contstim.models.checkpoints.loading import Checkpoint
 
 
+# Types of integers in safetensors files
 _INTEGERS = frozenset({"I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64", "BOOL"})
+# Names of weights that a file may contain although the network does not use them
 _HARMLESS = re.compile(
     "|".join(
         (
@@ -57,6 +61,7 @@ _HARMLESS = re.compile(
         )
     )
 )
+# Names of weights of heads, which compute the output of a network
 _HEAD = re.compile(
     r"^(cls|lm_head|predictions|generator_predictions|generator_lm_head|lm_predictions|pred_layer|"
     r"vocab_[a-z_]+|mlm|embed_out|head|score|classifier|qa_outputs)\.|^decoder\.(weight|bias)$"
@@ -75,15 +80,13 @@ def without_weights(model_class: Any, config: Any, *, trust_remote_code: bool) -
     return network
 
 
-def _integer_tensors(location: str) -> set[str]:
+def _integer_tensors(location: str) -> Iterator[str]:
     from safetensors import safe_open
 
-    names: set[str] = set()
     for path in Path(location).glob("*.safetensors"):
         with safe_open(path, "pt") as file:
-            kinds = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
-        names |= {name for name, kind in kinds.items() if kind in _INTEGERS}
-    return names
+            names = file.keys()
+            yield from (n for n in names if file.get_slice(n).get_dtype() in _INTEGERS)
 
 
 def check_weights(
@@ -127,7 +130,7 @@ def _check_finite(location: str, model: Any) -> None:
     import torch
 
     quantised = getattr(model.config, "quantization_config", None) is not None
-    integer_names = set() if quantised else _integer_tensors(location)
+    integer_names = set() if quantised else set(_integer_tensors(location))
     for name, weight in with_values(model, model.named_parameters()):
         if name in integer_names:
             raise ModelError(
@@ -146,10 +149,9 @@ def _check_finite(location: str, model: Any) -> None:
 
 
 _WORDS = (
-    *("the", "of", "and", "a", "to", "in", "is", "was", "he", "for", "it", "with", "as", "his"),
-    *("on", "be", "at", "by", "this", "had", "not", "are", "but", "from", "or", "have", "an"),
-    *("dog", "house", "water", "people", "time", "day", "read", "walk", "old", "small", "good"),
-)
+    "the of and a to in is was he for it with as his on be at by this had not are but from or have "
+    "an dog house water people time day read walk old small good"
+).split()
 """Words that every tokenizer of English can encode."""
 
 _MAX_PADDING_ROWS = 127  # of an embedding that is padded to a multiple of 128
@@ -187,8 +189,7 @@ def _check_size(location: str, tokenizer: Any, tokens: dict[str, int], n_rows: i
         raise ModelError(f"{sizes}. Check that its files exist, such as tokenizer.json. {_REMEDY}")
     # Special tokens that the tokenizer does not add to texts need no row in the embedding
     special = set(tokenizer.all_special_ids) - set(tokenizer("a")["input_ids"])
-    beyond = {i: token for token, i in tokens.items() if i >= n_rows and i not in special}
-    if beyond:
+    if beyond := {i: token for token, i in tokens.items() if i >= n_rows and i not in special}:
         raise ModelError(f"{sizes}: {beyond[min(beyond)]!r} is number {min(beyond):,}. {_REMEDY}")
 
 
@@ -200,7 +201,7 @@ def check_words(location: str, tokenizer: Any) -> None:
     """
     _check_unique_ids(location, tokenizer)
     unknown = tokenizer.unk_token_id
-    rows = tokenizer(list(_WORDS), add_special_tokens=False)["input_ids"]
+    rows = tokenizer(_WORDS, add_special_tokens=False)["input_ids"]
     unread = [w for w, row in zip(_WORDS, rows, strict=True) if not row or unknown in row]
     has_few_distinct = len({tuple(row) for row in rows}) < len(_WORDS) / 2
     if 2 * len(unread) > len(_WORDS) or has_few_distinct:
@@ -308,7 +309,7 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
     # The difference of two infinite logits is nan
     changes = (logits[0] - logits[1]).nan_to_num(0.0).abs().amax(dim=-1)  # (l,) or ()
     if checkpoint.kind == "classifier":
-        _require_change(checkpoint, changes, unit, "what it reads")
+        _require_change(checkpoint, changes, unit, "its input")
         # The logits of a classifier may be near 0, so the limit also depends on a token's effect
         allowed = max(_MAX_ROUNDING_ERRORS * unit, _PADDING_SHARE * float(changes.max()))
         _check_padding(checkpoint, rows[0], position, allowed)
@@ -319,8 +320,7 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
     if checkpoint.kind == "masked":
         _require_change(checkpoint, changes_before, unit, "the words that follow")
         _check_padding(checkpoint, rows[0], position, allowed)
-        return
-    if float(changes_before.max()) > allowed:
+    elif float(changes_before.max()) > allowed:
         raise ModelError(
             f"{checkpoint.location} is not a causal language model: its predictions of a word "
             "depend on later words. Networks that read both sides (XLNet, BERT without is_decoder) "

@@ -126,10 +126,8 @@ def kind_of(location: str, config: Any) -> Kind:
             "model that predicts the next token or masked tokens."
         )
     # XLM has one class for both kinds; BERT without its head may be of either kind
-    if is_causal and is_masked:
-        decodes = getattr(config, "causal", False) or getattr(config, "is_decoder", False)
-        return "causal" if decodes else "masked"
-    return "causal" if is_causal else "masked"
+    decodes = getattr(config, "causal", False) or getattr(config, "is_decoder", False)
+    return "causal" if is_causal and (decodes or not is_masked) else "masked"
 
 
 def is_classifier(config: Any) -> bool:
@@ -147,6 +145,7 @@ def _architectures(config: Any) -> list[str]:
     return names
 
 
+# For each kind, a noun phrase for messages and the class of `transformers` that loads the network
 _KINDS: dict[Kind, tuple[str, str]] = {
     "causal": ("causal language model", "AutoModelForCausalLM"),
     "masked": ("masked language model", "AutoModelForMaskedLM"),
@@ -195,9 +194,7 @@ def load_checkpoint(
     config = transformers.AutoConfig.from_pretrained(source.path, **source.options, **label_names)
     kind: Kind = "classifier" if classifier else kind_of(location, config)
     if labels and is_classifier(config):
-        raise ModelError(
-            f"{location} is already a classifier. Use a language model to train a classifier."
-        )
+        raise ModelError(f"{location} is already a classifier. Train one from a language model.")
     tokenizer = transformers.AutoTokenizer.from_pretrained(source.path, **source.options)
     model, device = _load_network(source, kind, config, loading, new_head=bool(labels))
     checks.check_tokenizer(location, tokenizer, model)
@@ -225,7 +222,11 @@ def _load_network(
     if isinstance(loading.device_map, Mapping):
         shape = checks.without_weights(auto, config, trust_remote_code=trusted)
         tensors.check_map(source.location, shape, loading.device_map)
-    quantization = _dequantization() if source.gguf else {}
+    # Without dequantization, a GPU with the package `kernels` would compute with the quantized
+    # weights of a GGUF file. The file name would also become part of the configuration, and thus
+    # change the fingerprint
+    gguf_config: Any = transformers.GgufConfig
+    quantization = {"quantization_config": gguf_config(dequantize=True)} if source.gguf else {}
     offload = mkdtemp(prefix="contstim-") if loading.device_map is not None else ""
     try:
         model, report = auto.from_pretrained(
@@ -272,18 +273,6 @@ def _hide_progress_bar() -> None:
         from transformers import modeling_gguf_pytorch_utils as reader
 
         cast("Any", reader).tqdm = logging.tqdm
-
-
-def _dequantization() -> dict[str, Any]:
-    """Return options of `from_pretrained` that dequantize the weights on all devices.
-
-    Without these options, a GPU with the package `kernels` would compute with quantized weights.
-    The file name would also become part of the configuration, and thus change the fingerprint.
-    """
-    import transformers
-
-    config: Any = transformers.GgufConfig
-    return {"quantization_config": config(dequantize=True)}
 
 
 @from_anywhere

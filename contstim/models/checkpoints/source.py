@@ -27,6 +27,7 @@ _GGUF = ".gguf"
 _GGUF_MAGIC = b"GGUF"
 _GGUF_PART = re.compile(r"-\d{5}-of-(?!00001)\d{5}$")
 _OTHER_WEIGHTS = ("*.safetensors", "*.bin")
+# Names of settings that are numbers of parts of a network
 _COUNT = re.compile(r"(^|_)(layers?|blocks?|groups?|experts?)(_num)?$")
 _MAX_PARTS = 4_096  # more than any network has; each part takes a millisecond to build
 _Options = ParamSpec("_Options")
@@ -59,13 +60,9 @@ class Source:
     @property
     def options(self) -> dict[str, Any]:
         """Options of `from_pretrained`, which asks the user if `trust_remote_code` is missing."""
-        return {"trust_remote_code": self.trust_remote_code, **self.options_of_files}
-
-    @property
-    def options_of_files(self) -> dict[str, Any]:
-        """Options that select the files to read."""
         _, revision = split_revision(self.location)
-        options: dict[str, Any] = {"local_files_only": self.local}
+        trust = self.trust_remote_code
+        options: dict[str, Any] = {"trust_remote_code": trust, "local_files_only": self.local}
         if revision:
             options["revision"] = revision
         if self.gguf:
@@ -121,15 +118,14 @@ def from_anywhere(
         if not Path(location).is_dir():  # a folder may contain only a tokenizer
             check_location(location)
         with silence():
+            load_with_errors = foreign_errors(location)(load)
             try:
-                with foreign_errors(location):
-                    return load(Source(location, True, trust), loading, *args, **options)
+                return load_with_errors(Source(location, True, trust), loading, *args, **options)
             except UnavailableError:
                 if is_local:
                     raise
             check_hub(location)
-            with foreign_errors(location):
-                return load(Source(location, False, trust), loading, *args, **options)
+            return load_with_errors(Source(location, False, trust), loading, *args, **options)
 
     return loaded
 
@@ -225,9 +221,8 @@ def _configurations(source: Source) -> tuple[Any, Any]:
     from transformers import PreTrainedConfig
     from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
-    options = source.options_of_files
-    config, _ = PreTrainedConfig.get_config_dict(source.path, **options)
-    return config, get_tokenizer_config(source.path, **options)
+    config, _ = PreTrainedConfig.get_config_dict(source.path, **source.options)
+    return config, get_tokenizer_config(source.path, **source.options)
 
 
 def _code_error(location: str, *configurations: Any) -> ModelError:

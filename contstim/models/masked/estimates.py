@@ -98,16 +98,15 @@ def estimate(
     * for each token of the candidate, its weighted mean log-probability in these passes. If the
       plan never asks for the token in these passes, its log-probability in an extra pass is used.
 
-    Estimates for a mixture use the terms of the mean of the logs. The score is exact if no pass
-    shows the word. `context` selects the tokens to hide in the extra pass.
+    For a mixture, the estimate uses the terms of `chain`, the mean of the logs. The score is exact
+    if no pass shows the word. `context` selects the tokens to hide in the extra pass.
     """
     exact, estimates, upper = np.full((3, len(words)), np.nan)
     groups = words.by_length
     frames = [_frame(network.mask, plan_of, context, sentence, position, k) for k in groups]
     all_tokens = [tokens for _, tokens in groups.values()]
     if any(frame.plan.mixture is not None for frame in frames):
-        pairs = zip(frames, all_tokens, strict=True)
-        values = [_estimate_mixture(network, frame, tokens) for frame, tokens in pairs]
+        values = [*map(partial(_estimate_mixture, network), frames, all_tokens)]
     else:
         values = list(_estimate_means(network, frames, all_tokens))
     for (chosen, _), frame, (estimate, bound) in zip(groups.values(), frames, values, strict=True):
@@ -148,12 +147,12 @@ def _estimate_means(
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield estimates and bounds, (n,) each, for the words of each frame, with tokens (n, k)."""
     sums = _sum_terms(network, frames, tokens)
-    for frame, (terms, alone, of_others) in zip(frames, sums, strict=True):
+    for frame, (terms, extra_terms, other_terms) in zip(frames, sums, strict=True):
         # Total weight of the questions about each mask, (k, 1). It is below 1 if passes that show a
         # part of the word also ask about the mask
         share = np.bincount(frame.position, frame.weight, len(frame.ids))[frame.gap, None]
-        means = np.where(share > 0, terms / np.where(share > 0, share, 1), alone)
-        yield of_others + means.sum(axis=0), of_others + terms.sum(axis=0)
+        means = np.where(share > 0, terms / np.where(share > 0, share, 1), extra_terms)
+        yield other_terms + means.sum(axis=0), other_terms + terms.sum(axis=0)
 
 
 def _sum_terms(
@@ -224,9 +223,9 @@ def _sum_terms(
         np.add.at(unmasked_terms, frame_of[selected], weight[selected] * log_p.cpu().numpy())
 
     network.ask(rows, row, position, use)
-    for total, of_others in zip(totals, unmasked_terms.tolist(), strict=True):
-        terms, alone = np.split(total, 2)
-        yield terms, alone, of_others
+    for total, other_terms in zip(totals, unmasked_terms.tolist(), strict=True):
+        terms, extra_terms = np.split(total, 2)
+        yield terms, extra_terms, other_terms
 
 
 def _estimate_mixture(
@@ -236,7 +235,6 @@ def _estimate_mixture(
     mixture = frame.plan.mixture
     assert mixture is not None
     used, index = np.unique(tokens, return_inverse=True)
-    index = index.reshape(tokens.shape).T  # (k, n): index in `used` of each token of a word
     answers, at_masks = _mixture_answers(network, frame, used)
     # Valid for passes that hide the whole word, since walks to them uncover only other words
     log_h = mixture.log_h(answers)
@@ -246,9 +244,10 @@ def _estimate_mixture(
     arriving = log_h[mixture.source[number]] + mixture.log_step[number] - np.log(mixture.n_samples)
     bound = np.full(len(tokens), -np.inf)
     estimate = np.full(len(tokens), frame.weight[~in_gap] @ answers[frame.number[~in_gap]])
-    for i, of_words in enumerate(index):
+    # `of_words` (n,): index in `used` of the i-th token of each word
+    for i, of_words in enumerate(index.reshape(tokens.shape).T):
         about_mask = mask == i
-        alone = at_masks[-1, i]  # the extra pass is the frame's last one
+        extra = at_masks[-1, i]  # the extra pass is the frame's last one
         log_probs = at_masks[row[about_mask], i]  # (n_questions, n_used)
         # Bound: walks that uncover this token as the first one of the word
         first = np.logaddexp.reduce(log_probs + arriving[about_mask, None], axis=0, initial=-np.inf)
@@ -256,7 +255,7 @@ def _estimate_mixture(
         # Estimate: terms of the mean of the logs, which ranks words similarly to the mixture. The
         # bound ranks them worse, since it gives later words of a walk probability 1
         share = weight[about_mask].sum()
-        estimate += ((weight[about_mask] @ log_probs) / share if share > 0 else alone)[of_words]
+        estimate += ((weight[about_mask] @ log_probs) / share if share > 0 else extra)[of_words]
     return estimate, np.minimum(bound, 0)
 
 

@@ -166,8 +166,8 @@ class MaskedNetwork:
                 n_outputs); indices of the q questions that these logits answer, (q,); and the spot
                 of each of these questions, (q,).
         """
-        distinct, twin = batching.unique_rows(rows)
-        row = twin[row]
+        distinct, inverse = batching.unique_rows(rows)
+        row = inverse[row]
 
         def run(ids: Tensor, attention: Tensor, batch: IntArray) -> Write | None:
             index = np.full(len(distinct), -1)

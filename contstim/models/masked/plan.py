@@ -11,9 +11,8 @@ word is one token:
 
 Chain rules. Imagine that the words of a fully masked sentence are uncovered one by one, in every
 possible order. Rule `chain` has a pass for each set of hidden words; the end mark is always
-visible. The weight of a word in a pass is the probability of an event in a random order: at some
-moment, exactly the words that the pass hides are hidden, and this word is uncovered next. The
-weights of each word add up to 1:
+visible. The weight of a word in a pass is a probability: that a random order uncovers this word at
+a moment when exactly the words of the pass are hidden. The weights of each word add up to 1:
 
     pass  The  dog  sleeps    terms of the score (hidden words are _)
     0      _   dog  sleeps    1/3 log p(The)
@@ -107,8 +106,17 @@ EVERY_SAMPLE = -1
 """Value of `Plan.sample_of` for a question that is part of every sample."""
 
 
+class _Arrays:
+    """Value with arrays, or with other such values, as attributes."""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all arrays, in bytes."""
+        return sum(getattr(part, "nbytes", 0) for part in vars(self).values())
+
+
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(_Arrays):
     """Passes and questions of a scoring rule, for all sentences with the same pattern.
 
     The score is the weighted sum of log p(token | visible tokens), unless there is a mixture; see
@@ -131,11 +139,6 @@ class Plan:
     weight: FloatArray
     sample_of: IntArray | None = None
     mixture: Mixture | None = None
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of all arrays, in bytes."""
-        return sum(getattr(part, "nbytes", 0) for part in vars(self).values())
 
     def score(self, log_probs: FloatArray) -> float:
         """Compute the score, nats, from the answers, (n_questions,)."""
@@ -214,7 +217,7 @@ def as_mixture(plan: Plan) -> Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class Mixture(_Arrays):
     """Random walks (orders) through the passes of a plan; see the top of this file.
 
     The nodes of a sample are its passes and the whole sentence, where all its walks end. Nodes are
@@ -269,11 +272,6 @@ class Mixture:
         )
         walks = cls(source, target, log_step, np.zeros(0), int(sample.max()) + 1, order, layers)
         return replace(walks, log_reached=walks.log_h(np.zeros(n_questions)))
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of all arrays, in bytes."""
-        return sum(getattr(part, "nbytes", 0) for part in vars(self).values())
 
     def log_h(self, log_probs: FloatArray) -> FloatArray:
         """Compute log H of every node within its sample, (n_nodes,), from the answers, nats."""

@@ -171,8 +171,8 @@ def draft_plan(pattern: Pattern, seed: int, covers: int) -> Plan:
     if not covers:
         # `_whole_words` divides weights by the number of tokens; here each token has weight 1
         weight = sizes.astype(np.float64)
-        alone = [_whole_words(word, weight, sizes) for word in np.eye(len(sizes), dtype=bool)]
-        return replace(_plan(pattern, [], alone), sample_of=None)
+        passes = [_whole_words(word, weight, sizes) for word in np.eye(len(sizes), dtype=bool)]
+        return replace(_plan(pattern, [], passes), sample_of=None)
     rng = np.random.default_rng([seed, len(sizes)])  # for the words
     sets_of_covers = [list(_sets(rng, len(sizes))) for _ in range(covers)]
     inner_rng = _generator(seed, sizes)  # for the tokens within words

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -14,30 +14,30 @@ import numpy as np
 
 from contstim.errors import ModelError
 from contstim.files.files import checksum, is_file, reading
-from contstim.models.base import Continuation, Convention, LanguageModel, Replacements, TokenScore
+from contstim.models.base import Continuation, Convention, Replacements, TokenScore
 from contstim.models.caching import WORDS, SizedCache, as_tuple
 from contstim.models.ngram.arpa import parse_arpa
 from contstim.models.ngram.replace import ReplacementScores
 from contstim.models.ngram.tables import BEGIN, END, MAX_ORDER, SPECIAL_WORDS, UNKNOWN, NgramTables
 from contstim.models.training_text import training_text_beside
-from contstim.models.vocabularies import EndMarks, WordList, counts_path, spellings
+from contstim.models.vocabularies import EndMarks, WordList, WordModel, counts_path, spellings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from contstim.files.arrays import BoolArray, FloatArray, IntArray
+    from contstim.files.arrays import BoolArray, FloatArray
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
 
 _NATS = math.log(10.0)
 _CACHED_SENTENCES = 4_096  # sentences whose word ids are cached
 _BINARY = b"mmap lm http://kheafield.com/code"
-_SANITY = 88  # bytes by which KenLM checks that a binary file fits this machine
+_SANITY = 88  # number of bytes that show KenLM whether a file fits this machine
 _MAX_MESSAGE_LENGTH = 300  # characters of KenLM's message
 _FIXED = struct.Struct("<B3xfiB3xI")  # order, multiplier, kind, has words, version
 
 
-class NgramModel(LanguageModel):
+class NgramModel(WordModel):
     """Model whose score is the sum of log p(word | words before), including the sentence end.
 
     An ARPA file is read into sorted tables, which score all candidate words at once. The kenlm
@@ -57,8 +57,6 @@ class NgramModel(LanguageModel):
             the kenlm package is not installed.
     """
 
-    reports_passes = True
-
     def __init__(self, path: Path | str, name: str | None = None, *, end_mark: bool = True) -> None:
         self.path = Path(path)
         self.name = name or str(path)
@@ -77,6 +75,11 @@ class NgramModel(LanguageModel):
             self._digest = hashlib.sha256(content).hexdigest()
             self._query = self.tables = parse_arpa(content, path)
             self._replacement_scores = ReplacementScores(self.tables)
+            id_of = self.tables.word_ids.get
+            self._sentence_ids = lru_cache(_CACHED_SENTENCES)(
+                lambda words: (BEGIN, *map(id_of, words, repeat(UNKNOWN)), END)
+            )
+            self._candidate_ids = SizedCache(self.tables.ids, len, WORDS)
         else:
             self._digest = checksum(self.path).removeprefix("sha256:")
             self._query = KenlmQuery(self.path)
@@ -95,9 +98,7 @@ class NgramModel(LanguageModel):
 
     def n_parameters(self) -> int | None:
         """Return the number of n-grams; None for a binary file."""
-        if self.tables is None:
-            return None
-        return sum(len(table.keys) for table in self.tables.orders)
+        return None if self.tables is None else sum(len(t.keys) for t in self.tables.orders)
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
@@ -125,15 +126,6 @@ class NgramModel(LanguageModel):
         contexts = (ids[max(0, i - size) : i] for i in range(1, len(ids) + 1))
         return [*map(self._replacement_scores.entropy_after, contexts)]
 
-    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
-        """See `Scorer.token_counts`; the tokens are the words and `</s>`."""
-        marked = self._end_marks.with_marks(sentences)
-        return np.array([len(sentence) + 1 for sentence in marked], np.int64)
-
-    def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """Return `token_log_probs`; terms of whole words need no correction."""
-        return self.token_log_probs(sentences)
-
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """See `LanguageModel.continuation_log_probs`."""
         sentences = [sentence for sentence, _ in continuations]
@@ -151,28 +143,11 @@ class NgramModel(LanguageModel):
         if self.tables is None:
             return super().replacement_log_probs(sentence, position, words)
         sentence.check_position(position)
-        scored_words = self._end_marks.with_mark(sentence).words
-        scores = self._scores_by_word(scored_words, position, as_tuple(words))
+        ids = self._sentence_ids(self._end_marks.with_mark(sentence).words)
+        candidates = self._candidate_ids(as_tuple(words))
+        scores = self._replacement_scores(ids, position + 1, candidates)  # <s> has index 0
         scores *= _NATS
         return scores
-
-    @cached_property
-    def _scores_by_word(self) -> Callable[[tuple[str, ...], int, tuple[str, ...]], FloatArray]:
-        """Function from the words of a sentence, a position and candidates to log10 probabilities.
-
-        It returns the log10 probability of the sentence with each candidate, (n_candidates,), and
-        caches word ids.
-        """
-        assert self.tables is not None
-        id_of, replacement_scores = self.tables.word_ids.get, self._replacement_scores
-        ids = lru_cache(_CACHED_SENTENCES)(
-            lambda words: (BEGIN, *map(id_of, words, repeat(UNKNOWN)), END)
-        )
-        candidates = SizedCache(self.tables.ids, len, WORDS)
-        # position + 1, because <s> has index 0
-        return lambda words, position, replacements: replacement_scores(
-            ids(words), position + 1, candidates(replacements)
-        )
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `LanguageModel.knows`; the model does not know `<unk>`, `<s>` and `</s>`."""

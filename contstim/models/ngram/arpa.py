@@ -18,7 +18,8 @@ from contstim.models.ngram.tables import SPECIAL_WORDS, UNKNOWN, NgramTable, Ngr
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from contstim.files.arrays import Float32Array, IntArray
+    from contstim.files.arrays import IntArray
+    from contstim.models.ngram.sections import Columns
 
 _ROWS_AT_ONCE = 500_000
 
@@ -76,9 +77,8 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
         ModelError: if the file is incomplete or has an invalid line; the message names the line.
     """
     sections = sections_of(content, path)
-    n_empty = 0
-    while not sections[-1].size:  # KenLM requires an empty section of bigrams in a unigram model
-        n_empty += 1
+    has_empty_section = not sections[-1].size  # KenLM requires one of bigrams in a unigram model
+    while not sections[-1].size:
         sections.pop()
     words, ids, unigrams = _read_unigrams(sections[0])
     orders, spelled = [unigrams], [*ids]
@@ -86,11 +86,11 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
     with ThreadPoolExecutor() as threads:
         columns_by_section = threads.map(lambda section: section.columns(spelled), sections[1:])
         id_of = np.fromiter(ids.values(), np.int64, len(ids))
-        for section, (probs, backoffs, rows) in zip(sections[1:], columns_by_section, strict=True):
-            orders.append(_order(section, probs, backoffs, id_of[rows.T], len(words), orders))
+        for section, columns in zip(sections[1:], columns_by_section, strict=True):
+            orders.append(_order(section, columns, id_of, orders))
     # The longest n-grams may have back-off weights only if an empty section of longer ones follows
     if orders[-1].log10_backoff.any():
-        if not n_empty:
+        if not has_empty_section:
             sections[-1].refuse_weights()
         nothing = np.empty(0, np.float32)
         orders.append(NgramTable(np.empty(0, np.int64), nothing, nothing))
@@ -113,7 +113,7 @@ def _read_unigrams(section: Section) -> tuple[tuple[str, ...], dict[bytes, int],
             rows[id_] = row
     for id_, word in enumerate(SPECIAL_WORDS):
         if rows[id_] == section.size and id_ != UNKNOWN:
-            raise section.error(f"the unigrams must contain {word}")
+            raise section.file.error(section.start, f"the unigrams must contain {word}")
     spelled = [word.decode(errors="surrogateescape") for word in ids if word not in special]
     table = NgramTable(
         np.arange(len(rows)),
@@ -124,14 +124,18 @@ def _read_unigrams(section: Section) -> tuple[tuple[str, ...], dict[bytes, int],
 
 
 def _order(
-    section: Section,
-    probs: Float32Array,
-    backoffs: Float32Array,
-    words: IntArray,
-    n_words: int,
-    orders: list[NgramTable],
+    section: Section, columns: Columns, id_of: IntArray, orders: list[NgramTable]
 ) -> NgramTable:
-    """Return the table of one order, from word ids, (order, size), and tables of lower orders."""
+    """Return the table of one order.
+
+    Args:
+        section: section of the n-grams of this order.
+        columns: columns of the section.
+        id_of: id of each word of the file.
+        orders: tables of all lower orders.
+    """
+    probs, backoffs, rows_of_words = columns
+    words, n_words = id_of[rows_of_words.T], len(orders[0].keys)  # words: (order, size)
     # Row of a prefix of each n-gram; each iteration extends the prefix by one word
     rows = words[0]
     for table, last in zip(orders[1:], words[1:-1], strict=True):

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from contstim.models.ngram.tables import NgramTables
 
 
+WordIds: TypeAlias = tuple[int, ...]
+
 Matches: TypeAlias = "tuple[IntArray, IntArray]"
 """All n-grams of the model that differ only in the word at the position. The arrays, (n_ngrams,)
 each, are the ids of these words, and the rows of the n-grams in the table of their order."""
@@ -75,7 +77,7 @@ class ReplacementScores:
         self.entropy_after = lru_cache(_CACHED_NGRAMS)(self._entropy_after)
         self._all_changed = lru_cache(max(1, n_rows // 2))(self._sum_of_changed)
 
-    def __call__(self, ids: tuple[int, ...], position: int, words: IntArray) -> FloatArray:
+    def __call__(self, ids: WordIds, position: int, words: IntArray) -> FloatArray:
         """Return the sentence's log10 probability with each of the words, (n_words,).
 
         Args:
@@ -91,23 +93,21 @@ class ReplacementScores:
         # their contexts do not contain it
         return changed.take(words) + (self._sum(ids_before, 2) + self._sum(ids_after, order))
 
-    def _entropy_after(self, ids_before: tuple[int, ...]) -> float:
+    def _entropy_after(self, ids_before: WordIds) -> float:
         """Return the entropy of the next word or `</s>` after at most `order` - 1 words, nats."""
         log_probs = self._changed(ids_before, ()).astype(np.float64) * np.log(10)
         probs = np.exp(log_probs)
         probs[BEGIN] = 0.0  # `<s>` is never predicted, but some files give it a probability
         return -float(probs @ np.maximum(log_probs, -1e3))  # finite, since 0 · -inf is nan
 
-    def _sum_of_unchanged(self, ids: tuple[int, ...], first: int) -> float:
+    def _sum_of_unchanged(self, ids: WordIds, first: int) -> float:
         """Sum the log10 probabilities of the words from 1-based index `first` to the last."""
         order, total = self._tables.order, 0.0
         for end in range(first, len(ids) + 1):
             total += float(self._tables.log10_prob(ids[max(0, end - order) : end]))
         return total
 
-    def _sum_of_changed(
-        self, ids_before: tuple[int, ...], ids_after: tuple[int, ...]
-    ) -> FloatArray:
+    def _sum_of_changed(self, ids_before: WordIds, ids_after: WordIds) -> FloatArray:
         """Return the log10 probability of each word together with the words after it, (n_words,).
 
         Args:
@@ -121,9 +121,7 @@ class ReplacementScores:
             total += self._changed(ids_before[first:], ids_after[:right])
         return total
 
-    def _log10_probs_by_word(
-        self, ids_before: tuple[int, ...], ids_after: tuple[int, ...]
-    ) -> Float32Array:
+    def _log10_probs_by_word(self, ids_before: WordIds, ids_after: WordIds) -> Float32Array:
         """Return the log10 probability of a predicted word, for each word at the position.
 
         Args:
@@ -151,7 +149,7 @@ class ReplacementScores:
         probs[words] = tables.orders[length].log10_prob[rows]
         return probs
 
-    def _find_matches(self, ids_before: tuple[int, ...], ids_after: tuple[int, ...]) -> Matches:
+    def _find_matches(self, ids_before: WordIds, ids_after: WordIds) -> Matches:
         """Find the n-grams of the words before, any word, and the words after."""
         tables, order = self._tables, len(ids_before) + 1 + len(ids_after)
         if order == 1:  # all words; a unigram's row is the word's id

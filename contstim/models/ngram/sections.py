@@ -91,10 +91,6 @@ class Section:
     start: int
     stop: int
 
-    def error(self, problem: str) -> ModelError:
-        """Return an error of the whole section, with the line of its heading."""
-        return self.file.error(self.start, problem)
-
     def error_in_row(self, row: int, problem: str) -> ModelError:
         """Return an error of one n-gram, with its line."""
         starts = (start for start, _ in self._lines())
@@ -184,8 +180,7 @@ class Section:
         """Return an error for the first invalid line, or for the wrong number of lines."""
         n_lines = 0
         for start, line in self._lines():
-            problem = self._problem(line.split(), words)
-            if problem:
+            if problem := self._problem(line.split(), words):
                 return self.file.error(start, problem)
             n_lines += 1
         return self.file.error(

@@ -62,8 +62,8 @@ class NgramTables:
     Many sentences are looked up together. One array contains all their words, with `<s>` before and
     `</s>` after each sentence. For each index of this array, `rows[n]` is the row of the n-gram
     that ends at the index, or -1. This n-gram consists of the (n-1)-gram that ends one index
-    earlier, and the word at the index. In a trigram model, `<s> the dog sleeps </s>` has these
-    n-grams (instead of rows):
+    earlier, and the word at the index. For `<s> the dog sleeps </s>` in a trigram model, this table
+    shows the n-grams instead of their rows:
 
         index      0      1         2              3                 4
         word       <s>    the       dog            sleeps            </s>
@@ -143,9 +143,8 @@ class NgramTables:
 
     def log10_probs(self, sentence: Sentence) -> list[float]:
         """Return the log10 probability of each word given the words before it, and of `</s>`."""
-        ids, _ = self._flat_ids([sentence.words], np.array([len(sentence.words)]))
-        probs: list[float] = self._flat_log10_probs(ids)[1:].tolist()
-        return probs
+        ids, _ = self._flat_ids([sentence.words])
+        return [*map(float, self._flat_log10_probs(ids)[1:])]
 
     def totals(
         self, sentences: Sequence[Sentence], starts: Sequence[int] | None = None, *, end: bool
@@ -172,7 +171,7 @@ class NgramTables:
         for batch in np.split(by_length, np.flatnonzero(np.diff(batch_numbers)) + 1):
             if not len(batch):
                 continue
-            ids, begin = self._flat_ids([words[i] for i in batch.tolist()], n_words[batch])
+            ids, begin = self._flat_ids([words[i] for i in batch.tolist()])
             probs = self._flat_log10_probs(ids)
             counted = n_words[batch] + end
             for i in range(int(first[batch].min()), int(counted.max())):
@@ -184,10 +183,9 @@ class NgramTables:
         """Return True if the model has this word; False for `<unk>`, `<s>` and `</s>`."""
         return word in self.word_ids
 
-    def _flat_ids(
-        self, words: Sequence[tuple[str, ...]], n_words: IntArray
-    ) -> tuple[IntArray, IntArray]:
+    def _flat_ids(self, words: Sequence[tuple[str, ...]]) -> tuple[IntArray, IntArray]:
         """Return the word ids of all sentences in one array, and the indices of `<s>`."""
+        n_words = np.fromiter(map(len, words), np.int64, len(words))
         begin = np.cumsum(n_words + 2) - n_words - 2
         ids = np.empty(int(n_words.sum()) + 2 * len(words), np.int64)
         ids[begin], ids[begin + n_words + 1] = BEGIN, END

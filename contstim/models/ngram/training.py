@@ -257,9 +257,8 @@ def train_ngram(
     trained = estimate(hash_and_yield(), order)
     write_arpa(trained.tables, out)
     first = len(SPECIAL_WORDS)  # id of the first word of the text
-    counts = (trained.initial_counts.tolist(), trained.inner_counts.tolist())
-    words = WordList(trained.tables.words[first:], *(tuple(numbers[first:]) for numbers in counts))
-    words.write(counts_path(out))
+    columns = (trained.tables.words, trained.initial_counts.tolist(), trained.inner_counts.tolist())
+    WordList(*(tuple(column[first:]) for column in columns)).write(counts_path(out))
     write_training_text(out, np.frombuffer(hashes, np.uint64))
     write_record(
         out,

@@ -13,27 +13,21 @@ import torch
 from torch import Tensor
 
 from contstim.errors import ModelError
-from contstim.models.base import (
-    Continuation,
-    Convention,
-    LanguageModel,
-    Replacements,
-    TokenScore,
-    weights_of,
-)
+from contstim.models.base import Continuation, Convention, Replacements, TokenScore, weights_of
 from contstim.models.batching import Budget, computing, forward_in_batches, unique_rows
 from contstim.models.costs import count
 from contstim.models.loading import Device, resolve_device
 from contstim.models.recurrent.network import RecurrentNetwork, State, read_folder
 from contstim.models.tensors import fingerprint_of_network
 from contstim.models.training_text import training_text_beside
-from contstim.models.vocabularies import BOUNDARY, EndMarks, WordList
+from contstim.models.vocabularies import BOUNDARY, EndMarks, WordList, WordModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
+    from contstim.models.batching import Run
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
 
@@ -42,7 +36,7 @@ Words: TypeAlias = tuple[int, ...]
 """Word numbers in reading order."""
 
 
-class RecurrentModel(LanguageModel):
+class RecurrentModel(WordModel):
     """A recurrent network over words, with the interface of every language model.
 
     It reads the words of the sentence, case-sensitive, and the end mark if the vocabulary contains
@@ -52,10 +46,7 @@ class RecurrentModel(LanguageModel):
     """
 
     rule: ClassVar[str]
-    end_scored: ClassVar[bool]
     _cache_size: ClassVar[int]  # number of cached results of `_read_words`
-
-    reports_passes = True
 
     def __init__(
         self,
@@ -98,15 +89,6 @@ class RecurrentModel(LanguageModel):
         pairs = zip(sentences, map(np.atleast_2d, rows), strict=True)
         return [self._end_marks.terms(sentence, *row) for sentence, row in pairs]
 
-    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
-        """See `Scorer.token_counts`; the tokens are the words, and `</s>` if scored."""
-        marked = self._end_marks.with_marks(sentences)
-        return np.array([len(sentence) + self.end_scored for sentence in marked], np.int64)
-
-    def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """Return `token_log_probs`; terms of whole words need no correction."""
-        return self.token_log_probs(sentences)
-
     def n_parameters(self) -> int:
         """See `Scorer.n_parameters`."""
         return weights_of(self._network)
@@ -135,27 +117,34 @@ class RecurrentModel(LanguageModel):
         """See `LanguageModel.replacement_log_probs`; computes states before the word once."""
         words_before, words_after = self._around(sentence, position)
         # All unknown words have the same number
-        numbers, twin = np.unique(self._words.numbers(words), return_inverse=True)
+        numbers, inverse = np.unique(self._words.numbers(words), return_inverse=True)
         scores = self._bounds(words_before, words_after)[0][numbers]
         later_terms = np.zeros(len(numbers))
         run = self._term_writer(words_before, words_after, later_terms)
         rows = list(numbers[:, None])
         forward_in_batches(rows, run, pad=0, budget=self._budget, width=len(sentence))
-        return (scores + later_terms)[twin]
+        return (scores + later_terms)[inverse]
 
     def for_another_search(self) -> Self:
         """See `Scorer.for_another_search`."""
-        twin = copy(self)
-        twin._read_cached = lru_cache(twin._cache_size)(twin._read_words)
-        return twin
+        model = copy(self)
+        model._read_cached = lru_cache(model._cache_size)(model._read_words)
+        return model
 
     def forget_prefixes(self) -> None:
         """See `LanguageModel.forget_prefixes`."""
         self._read_cached.cache_clear()
 
-    @abstractmethod
-    def _read_words(self, words: Words, *, backwards: bool = False) -> Any:
-        """Read the boundary and words; return what the subclass caches for `_bounds`."""
+    def _read_words(self, words: Words, *, backwards: bool = False) -> tuple[Any, ...]:
+        """Return the states after the boundary and each of m words, (m + 1, hidden).
+
+        Also return the last state of all layers, from which reading can continue.
+        """
+        with computing():
+            ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
+            count(1, len(words))
+            states, last = self._network.run(ids, backwards=backwards)
+        return states[0], last
 
     @abstractmethod
     def _bounds(self, words_before: Words, words_after: Words) -> tuple[FloatArray, float]:
@@ -166,9 +155,7 @@ class RecurrentModel(LanguageModel):
         """
 
     @abstractmethod
-    def _term_writer(
-        self, words_before: Words, words_after: Words, out: FloatArray
-    ) -> Callable[[Tensor, Tensor, IntArray], None]:
+    def _term_writer(self, words_before: Words, words_after: Words, out: FloatArray) -> Run:
         """Return a function for `forward_in_batches` that writes sums of terms into `out`, nats.
 
         These are the terms that `_bounds` omits, because their states have read the candidate. Rows
@@ -176,7 +163,7 @@ class RecurrentModel(LanguageModel):
         """
 
     def _around(self, sentence: Sentence, position: int) -> tuple[Words, Words]:
-        """Return the words before and after a position, with the end mark if it is a word."""
+        """Return the words before and after a position; an end mark may be the last word."""
         sentence.check_position(position)
         ids = tuple(self._words.numbers(self._end_marks.with_mark(sentence).words).tolist())
         return ids[:position], ids[position + 1 :]
@@ -186,7 +173,7 @@ class RecurrentModel(LanguageModel):
 
         With `entropies`, a left-to-right model returns (2, n_terms), with the entropies in row 1.
         """
-        rows, twin = unique_rows(self._words.numbers(sentence.words) for sentence in sentences)
+        rows, inverse = unique_rows(self._words.numbers(sentence.words) for sentence in sentences)
         terms: list[Any] = [None] * len(rows)
 
         def run(ids: Tensor, attention: Tensor, batch: IntArray) -> None:
@@ -197,14 +184,13 @@ class RecurrentModel(LanguageModel):
                 terms[row] = part
 
         forward_in_batches(rows, run, pad=0, budget=self._budget)
-        return [terms[row] for row in twin]
+        return [terms[row] for row in inverse]
 
 
 class LeftToRightModel(RecurrentModel):
     """Model whose score is the sum of log p(word | words before), including the sentence end."""
 
     rule = "log-likelihood"
-    end_scored = True
     _cache_size = 8
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
@@ -218,9 +204,7 @@ class LeftToRightModel(RecurrentModel):
         log_prob, next_log_probs, _ = self._read_cached(words_before)
         return log_prob + next_log_probs, log_prob
 
-    def _term_writer(
-        self, words_before: Words, words_after: Words, out: FloatArray
-    ) -> Callable[[Tensor, Tensor, IntArray], None]:
+    def _term_writer(self, words_before: Words, words_after: Words, out: FloatArray) -> Run:
         network, (_, _, state) = self._network, self._read_cached(words_before)
         suffix = torch.tensor([(*words_after, BOUNDARY)], device=self._device)  # (1, m)
 
@@ -238,12 +222,11 @@ class LeftToRightModel(RecurrentModel):
         self, words: Words, *, backwards: bool = False
     ) -> tuple[float, FloatArray, State]:
         """Return log p of the words, log p of each next word, (vocabulary,), and the last state."""
+        states, last = super()._read_words(words, backwards=backwards)
         with computing():
-            ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
-            count(1, len(words))
-            states, last = self._network.run(ids, backwards=backwards)
-            terms = self._network.log_probs(states[0, :-1], ids[0, 1:])
-            next_log_probs = self._network.distributions(states[0, -1:])[0].double().cpu().numpy()
+            ids = torch.tensor(words, dtype=torch.int64, device=self._device)
+            terms = self._network.log_probs(states[:-1], ids)
+            next_log_probs = self._network.distributions(states[-1:])[0].double().cpu().numpy()
         return float(terms.double().sum()), next_log_probs, last
 
 
@@ -285,9 +268,7 @@ class BothSidesModel(RecurrentModel):
             both_sides = torch.cat([left_states[-1:], right_states[-1:]], dim=1)
             return self._network.distributions(both_sides)[0].double().cpu().numpy(), math.nan
 
-    def _term_writer(
-        self, words_before: Words, words_after: Words, out: FloatArray
-    ) -> Callable[[Tensor, Tensor, IntArray], None]:
+    def _term_writer(self, words_before: Words, words_after: Words, out: FloatArray) -> Run:
         left_states, left_last = self._read_cached(words_before)
         right_states, right_last = self._read_cached(words_after[::-1], backwards=True)
 
@@ -329,17 +310,6 @@ class BothSidesModel(RecurrentModel):
         both_sides = torch.cat(sides, dim=2).flatten(0, 1)  # (b * m, 2 * hidden), left half first
         terms = self._network.log_probs(both_sides, beyond.flatten())
         return terms.view(beyond.shape).double().sum(1)
-
-    def _read_words(self, words: Words, *, backwards: bool = False) -> tuple[Tensor, State]:
-        """Return the states after the boundary and each of m words, (m + 1, hidden).
-
-        Also return the last state of all layers, from which reading can continue.
-        """
-        with computing():
-            ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
-            count(1, len(words))
-            states, last = self._network.run(ids, backwards=backwards)
-        return states[0], last
 
 
 def load_recurrent(

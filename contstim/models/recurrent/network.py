@@ -135,7 +135,7 @@ class RecurrentNetwork(nn.Module):
         log_probs = self.log_probs(states[scored], targets[scored])
         if not entropies:
             return log_probs
-        # A few states at a time, so that their distributions fit into the cache of a CPU
+        # Process a few states at a time: their distributions then fit into the cache of a CPU
         parts = [entropy(self.distributions(part)) for part in torch.split(states[scored], 32)]
         return torch.stack([log_probs.double(), torch.cat(parts)])
 
@@ -161,8 +161,7 @@ class RecurrentNetwork(nn.Module):
             classes = numbers - int(self.shape.reads_both_sides)
             if isinstance(self.output, nn.Linear):
                 return -nn.functional.cross_entropy(self.output(hidden), classes, reduction="none")
-            result: Tensor = self.output(hidden, classes).output
-        return result
+            return torch.as_tensor(self.output(hidden, classes).output)
 
     def distributions(self, states: Tensor) -> Tensor:
         """Compute log p (n, words) of every number after each state (n, width), nats, float32."""

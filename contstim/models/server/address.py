@@ -95,9 +95,7 @@ def parse_address(location: str) -> ServerAddress:
         example = "server:http://host:8000/v1#model?tokenizer=DIR"
         raise ModelError(f"{url!r} is not the address of a server. Write {example}.")
     if not model:
-        raise ModelError(
-            f"{url} must be followed by the name of a model, as in server:{url}#model."
-        )
+        raise ModelError(f"{url} must be followed by a model's name, as in server:{url}#model.")
     values: dict[str, str] = {}
     for pair in filter(None, options.split("&")):
         name, _, text = pair.partition("=")
@@ -126,10 +124,7 @@ def key_of(address: ServerAddress) -> str | None:
     The variable of the server (`CONTSTIM_SERVER_KEY_API_EXAMPLE_COM` for `api.example.com`) has
     priority over the variable for all servers.
     """
-    for variable in (host_variable(address), KEY_VARIABLE):
-        if os.environ.get(variable):
-            return os.environ[variable]
-    return None
+    return os.environ.get(host_variable(address)) or os.environ.get(KEY_VARIABLE) or None
 
 
 def host_variable(address: ServerAddress) -> str:

@@ -75,11 +75,11 @@ class ServerModel(SubwordModel):
     def convention(self) -> Convention:
         """See `Scorer.convention`; the tolerance is that of the address."""
         # Settings that determine the tokens of a sentence
-        reading = [fingerprint_of_tokenizer(self._tokenizer), self._context, self._space]
+        token_settings = [fingerprint_of_tokenizer(self._tokenizer), self._context, self._space]
         if self._service is None:
-            digest = f"tokenizer-{short_hash(json.dumps(reading))}"
+            digest = f"tokenizer-{short_hash(json.dumps(token_settings))}"
         else:
-            digest = f"server-{fingerprint(self._service, reading)}"
+            digest = f"server-{fingerprint(self._service, token_settings)}"
         return Convention(
             rule="log-likelihood",
             context=self._context_text,
@@ -110,8 +110,7 @@ class ServerModel(SubwordModel):
     def for_another_search(self) -> Self:
         """See `Scorer.for_another_search`; only the draft is copied."""
         model = copy(self)
-        if self._draft is not None:
-            model._draft = self._draft.for_another_search()
+        model._draft = self._draft and self._draft.for_another_search()
         return model
 
     def forget_prefixes(self) -> None:

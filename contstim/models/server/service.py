@@ -64,10 +64,10 @@ class Dialect:
             each row; returns the body of a request.
         asks_echo: fields that request the log-probabilities of the rows' tokens.
         asks_alternatives: field for the requested number of likeliest next tokens.
-        reads_echo: function of a response and the sent rows. It returns the values of each row, the
-            number of tokens that the server has read (or None), and the server's description of the
-            model. The values of a row are the log-probabilities of sent and generated tokens, nats
-            (None if missing), the ids of these tokens (or None), and their text.
+        reads_echo: function of a response and the sent rows. It returns three values for each row:
+            the log-probabilities of sent and generated tokens, nats (None if missing), the ids of
+            these tokens (or None), and their text. It also returns the number of tokens that the
+            server has read (or None), and the server's description of the model.
         reads_alternatives: function of a response that returns tokens, as ids or texts, and their
             log-probabilities, nats. Both functions raise `PassingError` for another format.
         asks_ids: fields that request token ids instead of texts; some servers refuse these fields.
@@ -152,9 +152,8 @@ def _echoed_generations(answer: Any, sent: Sequence[Tokens]) -> Echo:
         values, ids, texts = zip(*fact["input_token_logprobs"], strict=True)
         rows.append((_values(values), [int(i) for i in ids], "".join(text or "" for text in texts)))
     counts = [_n_read(fact) for fact in facts]
-    known_counts = [n for n in counts if n is not None]
     identity = " ".join(sorted({str(fact.get("weight_version", "")) for fact in facts}))
-    return rows, sum(known_counts) if len(known_counts) == len(counts) else None, identity
+    return rows, None if None in counts else sum(filter(None, counts)), identity
 
 
 @_checks_format()
@@ -296,8 +295,7 @@ class ScoringService:
                 self.texts.append(text)
             n_sent = sum(map(len, sent))
             if n_read not in {None, n_sent}:
-                detail = f"It received {n_sent} tokens, but reports {n_read}."
-                self.refuse(OTHER_TOKENS, detail)
+                self.refuse(OTHER_TOKENS, f"It received {n_sent} tokens, but reports {n_read}.")
         return values
 
     def alternatives(self, prefixes: Sequence[Tokens]) -> list[dict[int, float]]:

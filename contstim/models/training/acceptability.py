@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from contstim.models.training.record import Training
 
 
-_COLA = ("source", "label", "mark", "sentence")
-_LABELS = ("label", "acceptability")
-_ABOUT = frozenset({"source", "domain", "mark"})
+_COLA_COLUMNS = ("source", "label", "mark", "sentence")
+_LABEL_COLUMNS = ("label", "acceptability")
+_METADATA_COLUMNS = frozenset({"source", "domain", "mark"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,7 @@ def read_cola(path: Path | str) -> list[LabelledSentence]:
     path = Path(path)
     sentences = _read_labelled(path, _columns(path))
     if len({sentence.acceptable for sentence in sentences}) < 2:
-        raise InputError(
-            f"{path} must contain acceptable sentences (1) and unacceptable sentences (0)."
-        )
+        raise InputError(f"{path} must contain acceptable (1) and unacceptable (0) sentences.")
     return sentences
 
 
@@ -92,7 +90,7 @@ def read_annotations(
     """
     path = Path(path)
     columns = _columns(path)
-    reserved_names = {*_LABELS, *_ABOUT, "sentence", ""}
+    reserved_names = {*_LABEL_COLUMNS, *_METADATA_COLUMNS, "sentence", ""}
     features: dict[str, tuple[bool, ...]] = {}
     for name, cells in columns.items():
         values = [str(cell).strip() for cell in cells]
@@ -114,7 +112,7 @@ def read_annotations(
 
 def _read_labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[LabelledSentence]:
     lower = {name.lower(): values for name, values in columns.items()}
-    label = next((name for name in _LABELS if name in lower), _LABELS[0])
+    label = next((name for name in _LABEL_COLUMNS if name in lower), _LABEL_COLUMNS[0])
     cells = needed_columns(path, lower, (label, "sentence"))
     sentences = []
     for row, (mark, text) in enumerate(zip(*cells, strict=True), start=1):
@@ -138,10 +136,10 @@ def _columns(path: Path) -> Mapping[str, Sequence[Any]]:
         return read_table(path)  # quotation marks of a table; CoLA's files have none
     if not rows:
         raise InputError(
-            f"{path} is empty. Use a table with {', '.join(_COLA)}, separated by tabs."
+            f"{path} is empty. Use a table with {', '.join(_COLA_COLUMNS)}, separated by tabs."
         )
     has_header = "sentence" in (name.lower() for name in rows[0])
-    names = tuple(rows.pop(0)) if has_header else _COLA
+    names = tuple(rows.pop(0)) if has_header else _COLA_COLUMNS
     if not rows or len(set(names)) < len(names):
         raise InputError(f"{path} has a header but no rows, or duplicate columns.")
     # Line numbers include a header, but no empty lines

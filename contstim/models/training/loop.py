@@ -297,10 +297,10 @@ def seeded(seed: int, stage: int, device: str) -> Iterator[None]:
 
 
 def shuffled_batches(lengths: IntArray, size: int, rng: np.random.Generator) -> list[IntArray]:
-    """Divide all rows into random batches of `size` rows of similar length; one may be smaller.
+    """Divide all rows into random batches of `size` rows of similar length.
 
-    The rows are shuffled and divided into pools of 64 batches. In each pool, they are sorted by
-    length and divided into batches. Then all batches are shuffled.
+    One batch may have fewer rows. The rows are shuffled and divided into pools of 64 batches. In
+    each pool, they are sorted by length and divided into batches. Then all batches are shuffled.
     """
     order = rng.permutation(len(lengths))
     pools = np.split(order, range(_POOL * size, len(order), _POOL * size))

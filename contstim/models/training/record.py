@@ -168,21 +168,21 @@ def is_begun(folder: Path, identity: Identity) -> bool:
         raise InputError(f"Cannot write to {folder}: it is a file. Name another folder.")
     # The checkpoint first: while it exists, the run is unfinished, even if there is a record
     if (folder / CHECKPOINT).is_file():
-        then = _read_run(folder / CHECKPOINT)["settings"]
+        old = _read_run(folder / CHECKPOINT)["settings"]
     elif (folder / RECORD).is_file():
-        then = Training.from_file(folder).facts["settings"]
+        old = Training.from_file(folder).facts["settings"]
     elif any(not path.name.startswith(".") for path in folder.iterdir()):
         raise InputError(
             f"{folder} is not empty and contains no training of this command. Name another folder."
         )
     else:
         return False
-    now = json.loads(json.dumps(dict(identity)))  # as in the stored settings: tuples become lists
-    for name in (*now, *then):
-        if now.get(name) != then.get(name):
+    new = json.loads(json.dumps(dict(identity)))  # as in the stored settings: tuples become lists
+    for name in (*new, *old):
+        if new.get(name) != old.get(name):
             raise InputError(
                 f"`{name.removesuffix('_sha256')}` must be that of the training in {folder}, "
-                f"{then.get(name)!r}, got {now.get(name)!r}. Use the earlier value to continue, or "
+                f"{old.get(name)!r}, got {new.get(name)!r}. Use the earlier value to continue, or "
                 "name another folder."
             )
     return True
@@ -218,7 +218,7 @@ def _draw(path: Path, curve: Sequence[Epoch]) -> None:
         for name, colour in (("training", BLUE), ("validation", ORANGE)):
             losses = [math.exp(getattr(epoch, f"{name}_loss")) for epoch in curve]
             axes.plot(epochs, losses, marker="o", color=colour, label=name)
-        axes.axvline(best_of(curve) + 1, color="0.8", zorder=0, label="kept")
+        axes.axvline(best_of(curve) + 1, color="0.8", zorder=0, label="best epoch")
         axes.set(xlabel="epoch", ylabel="perplexity", yscale="log", xlim=(0.5, len(curve) + 0.5))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.yaxis.set_major_formatter("{x:,g}")

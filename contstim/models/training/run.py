@@ -8,14 +8,14 @@ from dataclasses import asdict
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import torch
 
 from contstim.errors import InputError, ModelError
 from contstim.models.batching import fitting_memory
-from contstim.models.loading import Device, resolve_device
+from contstim.models.loading import Device, check_choice, resolve_device
 from contstim.models.recurrent.network import RecurrentNetwork, Shape, write_folder
 from contstim.models.training import record
 from contstim.models.training.loop import BUILDING, Progress, Trainer, TrainingTask, seeded
@@ -27,7 +27,7 @@ from contstim.models.training.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from contstim.models.training_text import write_training_text
+from contstim.models.training_text import sentence_hashes, write_training_text
 from contstim.models.vocabularies import UNKNOWN, WordList
 from contstim.words.sentence import Sentence
 
@@ -205,7 +205,7 @@ def train_task(
     # Remove the checkpoint last: if this run is killed before that, the next run can still write
     # the missing files
     task.save(out)
-    write_training_text(out, chain(training, held_out))
+    write_training_text(out, sentence_hashes(chain(training, held_out)))
     finished = record.Training(out, trainer.curve, reason, facts)
     finished.write()
     record.forget_checkpoint(out)
@@ -244,8 +244,7 @@ def split_sentences(
 
 def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
     """Return True if the network computes in bfloat16 (by autocast; weights are float32)."""
-    if precision not in get_args(TrainingPrecision):
-        raise ModelError(f"`precision` must be auto, float32 or bfloat16, got {precision!r}.")
+    check_choice("precision", precision, TrainingPrecision)
     supports_bf16 = device != "cuda" or torch.cuda.is_bf16_supported()
     if precision == "bfloat16" and not supports_bf16:
         raise ModelError("This GPU does not support bfloat16. Set `precision` to float32.")
@@ -253,7 +252,4 @@ def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
 
 
 def _digest(sentences: Sequence[Sentence]) -> str:
-    digest = hashlib.sha256()
-    for sentence in sentences:
-        digest.update(f"{sentence}\n".encode())
-    return digest.hexdigest()
+    return hashlib.sha256("".join(f"{sentence}\n" for sentence in sentences).encode()).hexdigest()

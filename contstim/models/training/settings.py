@@ -11,8 +11,6 @@ from contstim.options import Help, Seed, check_ranges
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from _typeshed import DataclassInstance
-
 RecurrentKind: TypeAlias = Literal["rnn", "lstm", "bilstm"]
 TransformerKind: TypeAlias = Literal["gpt2", "bert"]
 Masking: TypeAlias = Literal["plain", "any-order"]
@@ -32,16 +30,20 @@ _Dropout = Annotated[
 ]
 
 
-def _check(settings: DataclassInstance) -> None:
-    check_ranges(settings)
-    for name, hint in get_type_hints(type(settings)).items():
-        value, kinds = getattr(settings, name), get_args(hint)
-        if isinstance(value, str) and kinds and value not in kinds:
-            raise InputError(f"`{name}` must be one of {', '.join(kinds)}, got {value!r}.")
+@dataclass(frozen=True)
+class _Settings:
+    """Settings whose ranges and choices are checked."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        for name, hint in get_type_hints(type(self)).items():
+            value, kinds = getattr(self, name), get_args(hint)
+            if isinstance(value, str) and kinds and value not in kinds:
+                raise InputError(f"`{name}` must be one of {', '.join(kinds)}, got {value!r}.")
 
 
 @dataclass(frozen=True)
-class TrainingSettings:
+class TrainingSettings(_Settings):
     """Settings of the training of any network.
 
     Raises:
@@ -79,12 +81,9 @@ class TrainingSettings:
     ] = 2
     seed: Seed = 0
 
-    def __post_init__(self) -> None:
-        _check(self)
-
 
 @dataclass(frozen=True)
-class RecurrentSettings:
+class RecurrentSettings(_Settings):
     """Settings of a recurrent network over words, by default with the sizes of the 2023 study.
 
     Raises:
@@ -99,12 +98,9 @@ class RecurrentSettings:
     vocabulary_size: _VocabularySize = None
     min_count: Annotated[int, Help("Minimum count of a word in the vocabulary.", at_least=1)] = 2
 
-    def __post_init__(self) -> None:
-        _check(self)
-
 
 @dataclass(frozen=True)
-class TransformerSettings:
+class TransformerSettings(_Settings):
     """Settings of a small GPT-2 or BERT and its tokenizer.
 
     Attributes:
@@ -145,7 +141,7 @@ class TransformerSettings:
     ] = "plain"
 
     def __post_init__(self) -> None:
-        _check(self)
+        super().__post_init__()
         if self.width % self.heads:
             raise InputError(
                 f"`width` must be a multiple of `heads`, {self.heads}, got {self.width}."

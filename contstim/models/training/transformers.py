@@ -243,5 +243,4 @@ def _train_tokenizer(
 ) -> dict[str, Any]:
     # The trained vocabulary is only available in the tokenizer's JSON
     tokenizer.train_from_iterator((sentence.text for sentence in sentences), trainer)
-    model: dict[str, Any] = json.loads(tokenizer.to_str())["model"]
-    return model
+    return dict(json.loads(tokenizer.to_str())["model"])

@@ -318,7 +318,7 @@ def test_weights_that_are_not_finite_are_refused(folder: Path, value: float) -> 
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ('"the",1,1', "'the' is there twice"),
+        ('"the",1,1', "'the' occurs twice"),
         ('"",1,1', "'' is not a word"),
         ('"two words",1,1', "is not a word"),
         ('"<s>",1,1', "is not a word"),

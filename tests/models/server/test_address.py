@@ -59,7 +59,7 @@ NO_ADDRESSES = (
     ("location", "message"),
     [
         *((location, "not the address of a server") for location in NO_ADDRESSES),
-        ("http://host/v1", "must be followed by the name of a model"),
+        ("http://host/v1", "must be followed by a model's name"),
         ("http://host/v1#m?colour=red", "option .* got 'colour'"),
         ("http://host/v1#m?batch=0", "'batch'.* must be greater than or equal to 1"),
         ("http://host/v1#m?batch=2&batch=3", "'batch'.* occur only once"),
