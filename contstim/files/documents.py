@@ -43,7 +43,7 @@ def parse_json(text: str | bytes, source: object, *, constants: bool = False) ->
     with _source_errors(source, "JSON"):
         value = json.loads(
             text,
-            parse_constant=float if constants else _refuse_constant,
+            parse_constant=float if constants else _parse_finite,
             parse_float=_parse_finite,
             object_pairs_hook=_make_object,
         )
@@ -189,10 +189,6 @@ def _decode(text: str | bytes, source: object) -> str:
     with reading(source):
         # Windows editors begin files with a byte order mark
         return text.decode("utf-8-sig")
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _parse_finite(text: str) -> float:

@@ -202,11 +202,8 @@ def checksums(
 
     Missing paths and devices are ignored. Checksums of folders ignore files of `to_edit`.
     """
-    digests = {}
-    for path in map(Path, paths):
-        if path.exists() and not is_device(path):
-            digests[path_from(folder.resolve(), path.resolve())] = checksum(path, to_edit)
-    return digests
+    existing = [path for path in map(Path, paths) if path.exists() and not is_device(path)]
+    return {path_from(folder.resolve(), p.resolve()): checksum(p, to_edit) for p in existing}
 
 
 def path_from(folder: Path, path: Path) -> str:

@@ -190,18 +190,11 @@ def read_rows(
         rows = getattr(kind, "TABLE", _INNER_CAPITAL.sub(" ", kind.__name__).lower() + "s")
         raise InputError(f"{path} is not a table of {rows}: it lacks {', '.join(missing)}.")
     nulls = [None] * max(map(len, columns.values()))
-    typed = [
-        parsed(
-            path,
-            field.name,
-            columns.get(field.name, nulls),
-            *(readers.get(field.name) or readers[str(field.type)]),
-        )
-        for field in fields(kind)
-    ]
-    names = [field.name for field in fields(kind)]
-    rows = zip(*typed, strict=True)
-    return tuple(kind(**dict(zip(names, values, strict=True))) for values in rows)
+    typed = {}
+    for field in fields(kind):
+        cells, reader = columns.get(field.name, nulls), readers.get(field.name)
+        typed[field.name] = parsed(path, field.name, cells, *(reader or readers[str(field.type)]))
+    return tuple(kind(**values) for values in cells_by_name(typed))
 
 
 def needed_columns(
