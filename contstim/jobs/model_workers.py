@@ -89,7 +89,7 @@ class ModelTask(WorkerTask[WorkerContext]):
             return "Loading the model"
         items = self.call.arguments[0]
         if not isinstance(items, tuple) or not items:
-            return f"{self.call.method}"
+            return self.call.method
         first = getattr(items[0], "text", items[0])
         return f"{self.call.method} of {len(items):,} items from {shortened(first)} on"
 

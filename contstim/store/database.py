@@ -22,7 +22,6 @@ from contstim.store.times import times_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import TracebackType
 
     from contstim.files.arrays import FloatArray
 
@@ -172,16 +171,11 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, error_class: type[BaseException] | None, *_: object) -> None:
         is_unused = self._is_new and self._connection.total_changes == self._changes
         self.close()
         # After an error, remove the files if this run created them and stored no results
-        if error is not None and is_unused:
+        if error_class is not None and is_unused:
             for path in (self.path, self.times.path):
                 path.unlink(missing_ok=True)
             if self._makes_folder and not any(self.path.parent.iterdir()):
