@@ -84,7 +84,7 @@ def parse_toml(text: str | bytes, source: object) -> dict[str, Any]:
 def parse_json_lines(
     lines: Iterable[str], path: Path | str, *, constants: bool = False
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Parse JSON Lines: for each line that is not blank, yield its number, from 1, and its object.
+    """Parse JSON Lines: yield the number (from 1) and the object of each line that is not blank.
 
     Raises:
         InputError: if a line is not one JSON object (names the line).
@@ -153,7 +153,7 @@ def refuse_other_format(path: Path | str, content: Mapping[str, Any]) -> None:
     if content.get("format", FORMAT) != FORMAT:
         raise InputError(
             f"{path} has the format {shortened(content['format'])}, but this version of "
-            f"contstim reads {FORMAT}. Make the file again, or use the version that wrote it."
+            f"contstim reads {FORMAT}. Create the file again, or use the version that wrote it."
         )
 
 

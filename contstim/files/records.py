@@ -179,8 +179,8 @@ def write_record(
             no record.
         inputs: files and folders that were read. None, standard input (`-`), devices and removed
             files are ignored.
-        outputs: further output files, such as a certificate. None stores no checksums, for an
-            output that still changes (a database).
+        outputs: further output files, such as a certificate. With None, the record has no checksums
+            of outputs; use it for a database, which still changes.
         facts: further entries of the record.
 
     Raises:
@@ -216,7 +216,7 @@ def path_from(folder: Path, path: Path) -> str:
 
 @contextmanager
 def recorded_as(command: Sequence[str]) -> Iterator[None]:
-    """In this context, store `command` instead of the command line in all records."""
+    """Within the `with` statement, store `command` instead of the command line in all records."""
     token = _command.set(tuple(command))
     try:
         yield

@@ -111,15 +111,14 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
             import pyarrow.parquet as pq
 
             pq.write_table(pa.table(dict(columns)), partial)
-        elif kind == ".jsonl":
-            with partial.open("w", encoding="utf-8", newline="\n") as file:
-                # Python writes and reads -inf as -Infinity, which is not JSON
-                for row in zip(*map(_as_python, columns.values()), strict=True):
-                    cells = dict(zip(columns, row, strict=True))
-                    file.write(json.dumps(cells, ensure_ascii=False) + "\n")
         else:
             with partial.open("w", encoding="utf-8", newline="") as file:
-                write_csv(file, columns, "\t" if kind == ".tsv" else ",")
+                if kind == ".jsonl":
+                    rows = cells_by_name({name: _as_python(c) for name, c in columns.items()})
+                    # Python writes and reads -inf as -Infinity, which is not JSON
+                    file.writelines(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+                else:
+                    write_csv(file, columns, "\t" if kind == ".tsv" else ",")
 
 
 def write_csv(file: TextIO, columns: Mapping[str, Column], delimiter: str = ",") -> None:
@@ -173,12 +172,15 @@ def read_rows(
 ) -> tuple[_Row, ...]:
     """Read the rows of a table into instances of a dataclass; the inverse of `columns_of`.
 
-    Columns that are not fields are ignored. (pydantic would accept `1_000`, `true` and `nan` as
-    numbers, and refuse `1e3`.)
+    Columns that are not fields are ignored.
 
-    `readers` maps names or types of fields to parser and noun; see `parsed`. `aliases` maps other
-    names of columns to fields. If the column of a field with a default is missing, the parser gets
-    None as each cell. The attribute TABLE of `kind` describes the table in messages.
+    Args:
+        path: path of the table.
+        kind: dataclass of a row. Its attribute TABLE describes the table in messages.
+        readers: name or type of a field → parser and noun; see `parsed`. If the column of a field
+            with a default is missing, the parser receives None for each row.
+        may_be_empty: whether a table without rows is accepted.
+        aliases: other name of a column → field.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, or a cell cannot be parsed.
@@ -269,7 +271,7 @@ def _read_parquet(path: Path) -> dict[str, list[Any]]:
 
 
 def _as_python(column: Column) -> Sequence[Any]:
-    # Texts of Python's numbers are exact
+    # `json` writes only Python's numbers; their texts have as many digits as an exact copy needs
     return column.tolist() if hasattr(column, "tolist") else column
 
 
@@ -362,7 +364,7 @@ def _replace_commas(
 
 def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {}
-    for line, row in parse_json_lines(file, path, constants=True):  # scores of -inf
+    for line, row in parse_json_lines(file, path, constants=True):  # scores can be -inf
         if columns and row.keys() != columns.keys():
             raise InputError(f"{path}, line {line}: expected the same columns in every row.")
         for name, value in row.items():
@@ -419,7 +421,7 @@ def number(value: Any, *, must_be_whole: bool = False, infinite: bool = False) -
 
     Unlike Python, refuse underscores (`1_000`), digits of other scripts, true, false and nan.
 
-    The text `2.0` is a whole number. Only with `infinite`, the number may be infinite.
+    The text `2.0` is a whole number. Infinite numbers are accepted only with `infinite`.
 
     Raises:
         ValueError: if the cell is not such a number.
