@@ -141,8 +141,6 @@ class Record:
         Raises:
             InputError: if the record has the format of another version of contstim.
         """
-        if not path.is_file():
-            return None
         try:
             content = read_json_object(path)
         except ContstimError:

@@ -15,7 +15,6 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
-from itertools import chain
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias, TypeVar
@@ -27,7 +26,7 @@ from contstim.files.documents import (
     refuse_other_format,
     shortened,
 )
-from contstim.files.files import is_file, reading, writing
+from contstim.files.files import reading, writing
 from contstim.wording import find_duplicates
 
 if TYPE_CHECKING:
@@ -235,13 +234,11 @@ def cells_by_name(table: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def _read_columns(path: Path, kind: str, may_be_empty: bool) -> dict[str, list[Any]]:
-    record = Path(f"{path}.meta.json")
-    if is_file(record):
-        # A damaged record is ignored, but a record of another format is an error
-        content: dict[str, Any] = {}
-        with suppress(InputError):
-            content = read_json_object(record, constants=True)
-        refuse_other_format(path, content)
+    # A missing or damaged record is ignored, but a record of another format is an error
+    content: dict[str, Any] = {}
+    with suppress(InputError):
+        content = read_json_object(f"{path}.meta.json", constants=True)
+    refuse_other_format(path, content)
     with reading(path):
         if kind == ".parquet":
             columns = _read_parquet(path)
@@ -276,16 +273,12 @@ def _as_python(column: Column) -> Sequence[Any]:
 
 
 def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
-    lines = iter(file)
-    first_line = next(lines, "")
+    lines = list(file)
     # The most frequent separator in the header, outside quotes; for ties, a comma
-    delimiter = max(",;\t", key=_QUOTED.sub("", first_line).count)
-    text_lines: Iterable[str] = chain([first_line], lines)
-    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
-    if delimiter == "\t":
-        text_lines = list(text_lines)
-        quoting = csv.QUOTE_NONE if _is_unquoted(text_lines) else csv.QUOTE_MINIMAL
-    reader = csv.reader(text_lines, delimiter=delimiter, quoting=quoting, strict=True)
+    delimiter = max(",;\t", key=_QUOTED.sub("", lines[0] if lines else "").count)
+    is_unquoted = delimiter == "\t" and _is_unquoted(lines)
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if is_unquoted else csv.QUOTE_MINIMAL
+    reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
     header: list[str] = []
     columns: list[list[Any]] = []
     line = 1  # first line of the row; a row with line breaks in cells has several lines

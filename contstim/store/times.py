@@ -60,11 +60,9 @@ class Times:
         self._times: dict[str, MeasuredTime] = {}
         self.contexts: dict[str, dict[str, Any]] = {}
         self._saved, self._changed = monotonic(), False
-        content: dict[str, Any] = {}
-        with suppress(ContstimError):
-            content = read_json_object(path) if path.is_file() else {}
-        if content.get("machine") == self._machine:
-            with suppress(TypeError, AttributeError):
+        with suppress(ContstimError, AttributeError, KeyError, TypeError):
+            content = read_json_object(path)
+            if content["machine"] == self._machine:
                 times = content["times"].items()
                 self._times = {key: MeasuredTime(**values) for key, values in times}
                 self.contexts = dict(content.get("contexts", {}))

@@ -38,10 +38,10 @@ from contstim.steps.review import WriteReviewPage
 from contstim.steps.simulation import SimulateResponses
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.page_sections import SECTIONS, at_a_glance, link
-from contstim.study.states import begun_with, size_of, size_text, stage_states
+from contstim.study.states import begun_with, size_of, stage_states
 from contstim.study.study import LOCK, PAGE
 from contstim.version import __version__
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -230,19 +230,18 @@ def _stages(
     states: Sequence[StageState], running: StudyStage | None, stopped: str
 ) -> Iterator[Part]:
     rows: list[tuple[Value, ...]] = []
-    warnings: dict[str, list[str]] = {}
     for stage_state in states:
         name, state, date, seconds, size, because = stage_state.row
         if running is not None and running.name == name:
             state = "stopped" if stopped else "running"
         cell: Value = state if state in ("done", "not done", "waits") else strong(state)
         rows.append((name, cell, date, seconds, size, because))
-        for text in stage_state.record.warnings if stage_state.record is not None else ():
-            warnings.setdefault(text, []).append(name)
     header = ("stage", "state", "done (UTC)", "seconds", "size", "notes")
     table = Table(header, rows, texts=3, notes=1, is_wide=True)
     # Unfolded only during a run; afterwards the page begins with the results
     yield Details(quantity(len(rows), "stage"), [table], is_open=running is not None)
+    recorded = ((state.stage.name, state.record) for state in states if state.record is not None)
+    warnings = grouped((text, name) for name, record in recorded for text in record.warnings)
     if warnings:
         items: list[Text] = [
             (strong(", ".join(dict.fromkeys(names))), ": ", *with_code(text))
@@ -273,7 +272,7 @@ def _files(study: Study, states: Iterable[StageState]) -> Part:
     names += [("given", path) for path in inputs if written.isdisjoint((path, *path.parents))]
     names += [(stage.name, path) for stage in stages for path in stage.writes]
     rows = [
-        (name, link(path, path.as_posix()), size_text(size_of([path])))
+        (name, link(path, path.as_posix()), size_of([path]))
         for name, path in names
         if path.exists()
     ]

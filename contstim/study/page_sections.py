@@ -38,7 +38,7 @@ from contstim.steps.review import WriteReviewPage
 from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
 from contstim.steps.simulation import SimulatePower
 from contstim.steps.triplets import SearchTriplets
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -125,11 +125,10 @@ def _materials(facts: StudyFacts) -> Iterator[Part]:
     texts, vocabulary = facts.study.texts, facts.path("vocabulary")
     words = facts.vocabulary.get("words", {})
     rows: list[tuple[Value, ...]] = []
-    text_files = (texts.training_text, texts.natural_text)
-    lines = [facts.record(path).get("sentences") if path else None for path in text_files]
+    training, natural = texts.training_text, texts.natural_text
     for label, path, number in (
-        ("training text", texts.training_text, lines[0]),
-        ("text for natural sentences", texts.natural_text, lines[1]),
+        ("training text", training, facts.record(training).get("sentences")),
+        ("text for natural sentences", natural, facts.record(natural).get("sentences")),
         ("words that begin a sentence", vocabulary, words.get("initial")),
         ("other words", vocabulary, words.get("inner")),
         ("natural sentences", facts.path("sentences"), len(facts.natural) or None),
@@ -233,9 +232,7 @@ def _item_table(item: Any, scores: ScoreTable | None) -> Table:
 
 
 def _best(items: Iterable[Any], value: Callable[[Any], float]) -> list[Any]:
-    groups: dict[frozenset[str], list[Any]] = {}
-    for item in items:
-        groups.setdefault(frozenset((item.model_1, item.model_2)), []).append(item)
+    groups = grouped((frozenset((item.model_1, item.model_2)), item) for item in items)
     return [max(group, key=value) for group in groups.values()]
 
 

@@ -166,15 +166,11 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
         n_natural = None if supply is None else supply.number
         measured = times_beside(STORE)
         estimates = TimeEstimates(study, numbers, n_natural, measured)
-        times = estimates.of_stages(states)
         if measure and estimates.needs_measurement(states):
-            measured, problems = measure_study(
-                study, supply, began + _MAX_SECONDS - monotonic(), reporter
-            )
-            cautions += problems
-            times = TimeEstimates(study, numbers, n_natural, measured).of_stages(states)
+            seconds = began + _MAX_SECONDS - monotonic()
+            cautions += measure_study(study, supply, measured, seconds, reporter)
         amounts, plans = _amounts(study, numbers), []
-        for state, time in zip(states, times, strict=True):
+        for state, time in zip(states, estimates.of_stages(states), strict=True):
             amount = amounts.get(type(state.stage.step), "")
             work = f"{state.stage.about}: {amount}" if amount else state.stage.about
             plans.append(StagePlan(state.stage.name, state.state, work, state.because, *time))

@@ -69,7 +69,7 @@ class StageState:
         date, seconds, size = "", "", ""
         if self.record is not None:
             date = self.record.date.replace("T", " ").removesuffix("Z")
-            seconds, size = f"{self.record.seconds:,.1f}", size_text(size_of(self.stage.writes))
+            seconds, size = f"{self.record.seconds:,.1f}", size_of(self.stage.writes)
         return (self.stage.name, self.state, date, seconds, size, self.because)
 
 
@@ -227,15 +227,7 @@ def _format_value(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def size_of(paths: Iterable[Path]) -> int:
-    """Return the size of files and folders, bytes."""
-    size = 0
-    for path in paths:
-        files = [path / name for name in files_of(path)] if path.is_dir() else [path]
-        size += sum(file.stat().st_size for file in files if file.is_file())
-    return size
-
-
-def size_text(size: int) -> str:
-    """Format a number of bytes, such as `1.4 MB`."""
-    return decimal(size)
+def size_of(paths: Iterable[Path]) -> str:
+    """Return the total size of files and folders, such as `1.4 MB`."""
+    files = (path / name for path in paths for name in (files_of(path) if path.is_dir() else [""]))
+    return decimal(sum(file.stat().st_size for file in files if file.is_file()))

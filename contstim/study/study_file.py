@@ -6,11 +6,11 @@ import json
 import os
 import re
 from contextlib import chdir
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import InputError
 from contstim.files.documents import parse_toml, read_text
@@ -24,7 +24,7 @@ from contstim.models.specifications import (
     without_ending,
 )
 from contstim.models.training.settings import NETWORKS, trained_specification
-from contstim.options import Seed
+from contstim.options import Help, Seed
 from contstim.reporting.report import short_names
 from contstim.steps import step_named, step_names
 from contstim.steps.step import adapter, fields_of, in_words
@@ -55,6 +55,14 @@ KINDS = ("ngram", *NETWORKS)
 _VALUES, _TABLES = ("title", "seed", "judge"), ("texts", "models", "loading")
 _ENDINGS = ("rule", "transform", "context")
 """Keys of a model's table about its scoring."""
+
+
+@dataclass(frozen=True)
+class _TopValues:
+    """Keys of a study file before its first section, except `judge`."""
+
+    title: Annotated[str, Help("Title of the study.")] = ""
+    seed: Seed = 0
 
 
 def read_study(path: Path | str) -> Study:
@@ -177,27 +185,21 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
     commands = {tuple(name.replace("-", "_").split()): name for name in step_names()}
     names = (*_VALUES, *_TABLES, "questions", *dict.fromkeys(key[0] for key in commands))
     problems.refuse_unknown((), tables, names)
-    title, seed = tables.get("title", ""), tables.get("seed", 0)
-    if not isinstance(title, str):
-        problems.add(("title",), f"{title!r} is not a text in quotes.")
-    try:
-        adapter(Seed).validate_python(seed, strict=True)
-    except ValueError as error:  # the base class of pydantic's errors
-        problems.add(("seed",), in_words(error.errors()[0]))  # type: ignore[attr-defined]
-        seed = 0
+    values = {name: tables[name] for name in ("title", "seed") if name in tables}
+    top = _TopValues(**_read_values(_TopValues, values, (), problems))
     inner = {name: tables.get(name, {}) for name in _TABLES}
     are_tables = [problems.has_table((name,), table) for name, table in inner.items()]
     if not all(are_tables):
         return None
     texts = TextsSection(**_read_values(TextsSection, inner["texts"], ("texts",), problems))
     loading = Loading(**_read_values(Loading, inner["loading"], ("loading",), problems))
-    models = _models(inner["models"], texts, seed, problems)
+    models = _models(inner["models"], texts, top.seed, problems)
     questions = _questions(tables.get("questions", []), problems)
     judges: tuple[str, ...] = ()
     with problems.of(("judge",)):
         judges = _judges(tables.get("judge", []), {model.name: model.text for model in models})
-    title = str(title) or Path.cwd().name
-    study = Study(path, title, seed, texts, models, loading, questions, judges)
+    title = top.title or Path.cwd().name
+    study = Study(path, title, top.seed, texts, models, loading, questions, judges)
     sections = _read_sections(tables, commands, problems)
     study = with_stages(study, sections, problems)
     check_study(study, sections, problems)
@@ -242,11 +244,9 @@ def _read_sections(
             problems.add(key, f"is not a section with options: write [{'.'.join(key)}] and keys.")
             continue
         for number, row in enumerate(rows, start=1):
-            is_only = row is table
-            row_key = key if is_only else (*key, str(number))
-            section_name = name if is_only else f"{name} {number}"
-            values = _read_values(step, row, row_key, problems)
-            sections.append(Section(section_name, row_key, step, values))
+            suffix = () if row is table else (str(number),)
+            values = _read_values(step, row, (*key, *suffix), problems)
+            sections.append(Section(" ".join((name, *suffix)), (*key, *suffix), step, values))
     return sections
 
 

@@ -34,9 +34,8 @@ from contstim.steps.scoring import ScoreSentences
 from contstim.steps.simulation import SimulatePower
 from contstim.steps.training import TrainNetwork, TrainNgram
 from contstim.steps.triplets import SearchTriplets
-from contstim.store.times import times_beside
 from contstim.study.states import record_of
-from contstim.study.study import LOCK, STORE
+from contstim.study.study import LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,10 +51,9 @@ if TYPE_CHECKING:
     ModelPair = tuple[str, str]
 
 # Stages that take seconds, both with toy models and with the numbers of the 2023 study
-_SHORT = frozenset(
-    {"text", "vocabulary", "sentences", "select", "design", "review", "export", "import"}
-    | {"simulate", "analyze", "questions"}
-)
+_SHORT = """
+text vocabulary sentences select design review export import simulate analyze questions
+""".split()
 _SHORT_SECONDS = (1.0, 8.0)
 _SIMULATION = 0.008  # seconds of two simulated experiments: with distant and with close rivals
 _NGRAM_BYTES = (0.3e6, 3e6)  # bytes of a training text per second
@@ -243,19 +241,18 @@ def _workers_of(execution: Execution) -> int:
 
 
 def measure_study(
-    study: Study, supply: NaturalSupply | None, seconds: float, reporter: Reporter
-) -> tuple[Times, list[str]]:
-    """Measure training, scoring and searches of stages that are not done; store the times.
+    study: Study, supply: NaturalSupply | None, times: Times, seconds: float, reporter: Reporter
+) -> list[str]:
+    """Measure training, scoring and searches of stages that are not done, and add them to `times`.
 
     Another process measures, and is killed after `seconds`. It receives the natural sentences and
-    words that no stage has written yet. If the study is running, the times are returned but not
-    stored, because the run writes to the same file. The current folder must be the study's.
+    words that no stage has written yet. The file of the times is written, unless the study is
+    running, because the run writes to the same file. The current folder must be the study's.
 
     Returns:
-        All times, and one sentence for each failed measurement.
+        A sentence for each failed measurement.
     """
-    times, problems = times_beside(STORE), []
-    began = monotonic()
+    began, problems = monotonic(), []
     with TemporaryDirectory() as folder:
         if supply is not None and supply.found_sentences is not None:
             lines = "".join(f"{sentence.text}\n" for sentence in supply.found_sentences.sentences)
@@ -294,4 +291,4 @@ def measure_study(
     reporter.progress("measuring", seconds, seconds)
     if lock_holder(LOCK) is None:
         times.save()
-    return times, problems
+    return problems

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -279,15 +279,11 @@ class _Chain:
     """
 
     def __init__(self, folder: Path, records: Sequence[Record], now: Mapping[str, str]) -> None:
-        self._folder = folder
-        self._now = now
-        self._claims: dict[str, list[Record]] = defaultdict(list)
-        self._readers: dict[str, list[Record]] = defaultdict(list)
-        for record in sorted(records, key=lambda record: record.date):
-            for name in record.outputs:
-                self._claims[name].append(record)
-            for name in record.inputs:
-                self._readers[name].append(record)
+        self._folder, self._now = folder, now
+        by_date = sorted(records, key=lambda record: record.date)
+        # Path → records of the commands that wrote or read it
+        self._writers = grouped((name, record) for record in by_date for name in record.outputs)
+        self._readers = grouped((name, record) for record in by_date for name in record.inputs)
         self._stale: dict[str, str] = {}
 
     def checked(self) -> list[CheckedFile]:
@@ -307,16 +303,16 @@ class _Chain:
         return join_names(dict.fromkeys(self._short(n) for r in records for n in r.outputs), 4)
 
     def _state(self, name: str) -> tuple[FileState, str]:
-        claims, outputs = self._claims[name], self._outputs(self._readers[name])
+        writers, outputs = self._writers.get(name), self._outputs(self._readers.get(name, []))
         if not self._now[name]:
-            if claims:
-                return FileState.MISSING, f"{_when(claims[-1])} wrote it, but it is gone."
+            if writers:
+                return FileState.MISSING, f"{_when(writers[-1])} wrote it, but it is gone."
             return FileState.MISSING, f"it does not exist; it was used for {outputs}."
-        if not claims:
+        if not writers:
             return FileState.GIVEN, f"no command of this folder wrote it; used for {outputs}."
         maker = self._maker(name)
         if maker is None:
-            return FileState.EDITED, self._edited(name, claims[-1])
+            return FileState.EDITED, self._edited(name, writers[-1])
         if why := self._why_stale(name):
             return FileState.STALE, why
         of = join_names(map(self._short, maker.inputs), 6)
@@ -325,18 +321,19 @@ class _Chain:
     def _maker(self, name: str) -> Record | None:
         """Return the record of the last command that wrote the current content, if any."""
         now = self._now[name]
-        return next((r for r in reversed(self._claims[name]) if r.outputs[name] == now), None)
+        writers = reversed(self._writers.get(name, []))
+        return next((record for record in writers if record.outputs[name] == now), None)
 
     def _edited(self, name: str, last: Record) -> str:
         is_folder, now = Path(name).is_dir(), self._now[name]
         change = "a file in it was changed, added or removed" if is_folder else "changed"
         text = f"{change} after {_when(last)} wrote it, by hand or by another program."
         # Two files may have been exchanged
-        for other_name, claims in self._claims.items():
-            if other_name != name and any(record.outputs[other_name] == now for record in claims):
+        for other_name, writers in self._writers.items():
+            if other_name != name and any(record.outputs[other_name] == now for record in writers):
                 text += f" It now has the recorded content of {self._short(other_name)}."
                 break
-        if used := [record for record in self._readers[name] if record.inputs[name] == now]:
+        if used := [record for record in self._readers.get(name, []) if record.inputs[name] == now]:
             text += f" With its current content, it was used for {self._outputs(used)}."
         return text
 

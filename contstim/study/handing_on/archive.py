@@ -25,7 +25,6 @@ from contstim.steps.paths import identity
 from contstim.steps.platforms import ImportResponses
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.manifest import (
-    ARCHIVED_RESULTS,
     ENVIRONMENT,
     INPUTS,
     MANIFEST,
@@ -43,7 +42,7 @@ from contstim.study.handing_on.texts import (
     readme_text,
 )
 from contstim.study.states import examine, from_here
-from contstim.study.study import PAGE, RESULTS, STORE, check_links
+from contstim.study.study import ARCHIVED, PAGE, RESULTS, STORE, check_links
 from contstim.version import __version__
 
 if TYPE_CHECKING:
@@ -143,10 +142,9 @@ def archive_study(
         if has_page:
             # The page links to the results, which are in another folder of the archive
             links = rf'(href|src)="(?:\./)?{RESULTS}/'
-            texts[PAGE.name] = re.sub(links, rf'\1="{ARCHIVED_RESULTS}/', read_text(PAGE))
+            texts[PAGE.name] = re.sub(links, rf'\1="{ARCHIVED}/', read_text(PAGE))
         contents = _write_texts(texts, Path(scratch)) | _psych_ds(facts, Path(scratch) / PSYCH_DS)
         contents |= {n: p for n, p in (inputs | results).items() if n not in excluded}
-        inside = len(f"{ARCHIVED_RESULTS}/")
         manifest = Manifest(
             title=study.title,
             study=study.path.name,
@@ -154,7 +152,8 @@ def archive_study(
             contstim=__version__,
             files=tuple(_describe_file(name, contents[name]) for name in sorted(contents)),
             results=tuple(
-                _describe_file(name[inside:], path) for name, path in sorted(results.items())
+                _describe_file(name.removeprefix(f"{ARCHIVED}/"), path)
+                for name, path in sorted(results.items())
             ),
             to_supply=to_supply,
             left_out=tuple(_describe_file(n, p) for n, p in results.items() if n in excluded),
@@ -232,7 +231,7 @@ def _results(stages: Sequence[StudyStage]) -> tuple[dict[str, Path], list[str]]:
     for path in visible_files(RESULTS):
         inside = path.relative_to(RESULTS)
         if not written.isdisjoint((path, *path.parents)):
-            results[f"{ARCHIVED_RESULTS}/{inside.as_posix()}"] = path
+            results[(ARCHIVED / inside).as_posix()] = path
         elif not path.name.startswith(STORE.name) and inside.parts[0] != _STORES:
             astray.append(path.as_posix())
     return results, astray

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
@@ -54,11 +55,13 @@ class StudyFacts(MaterialFacts):
     Attributes:
         power: step of [power]; None if the study has no such section.
         planned_analysis: step of [analyze]; None if the study has no such section.
+        wave_step: step of [waves]; None if the study has no such section.
     """
 
     def __init__(self, study: Study) -> None:
         super().__init__(study)
         self.power, self.planned_analysis = study.step(SimulatePower), study.step(AnalyzeResponses)
+        self.wave_step = study.step(DesignWaves)
 
     # Planned tests
 
@@ -91,15 +94,14 @@ class StudyFacts(MaterialFacts):
         return [*dict.fromkeys(files)]
 
     @cached_property
-    def review(self) -> Review | None:
-        """Decisions of reviewers; None if the study has no reviews."""
-        files = [path for path in self.decisions if path.is_file()]
-        return read_reviews(files) if files else None
+    def review(self) -> Review:
+        """Decisions of reviewers; empty if the study has no reviews."""
+        return read_reviews([path for path in self.decisions if path.is_file()])
 
     @cached_property
     def reviewers(self) -> list[tuple[object, ...]]:
         """Reviewer, kind of items, and numbers of decisions to keep, to reject and undecided."""
-        decisions = self.review.decisions if self.review else ()
+        decisions = self.review.decisions
         decided = Counter((item.reviewer, item.kind, item.decision) for item in decisions)
         order = (Decision.KEEP, Decision.REJECT, Decision.NONE)
         return [
@@ -110,15 +112,13 @@ class StudyFacts(MaterialFacts):
     @cached_property
     def rejections(self) -> list[tuple[ItemKind, int, int]]:
         """Kind of items, number of rejected items, and number of all items."""
-        review = self.review or Review(())
-        kinds = [(kind, review.of_kind(kind)) for kind in ItemKind]
-        return [(k, len(review.rejected & items.keys()), len(items)) for k, items in kinds if items]
+        rejected, kinds = self.review.rejected, [(k, self.review.of_kind(k)) for k in ItemKind]
+        return [(k, len(rejected & items.keys()), len(items)) for k, items in kinds if items]
 
     @cached_property
     def reasons(self) -> Counter[str]:
         """Reason for rejection → number of decisions."""
-        decisions = self.review.decisions if self.review else ()
-        rejected = (item for item in decisions if item.decision is Decision.REJECT)
+        rejected = (d for d in self.review.decisions if d.decision is Decision.REJECT)
         return Counter(item.reason.strip() or "(no reason given)" for item in rejected)
 
     # Waves
@@ -127,11 +127,6 @@ class StudyFacts(MaterialFacts):
     def waves(self) -> Row:
         """The record of the last wave; empty without waves."""
         return self.record(DesignWaves)
-
-    @property
-    def wave_step(self) -> DesignWaves | None:
-        """The step of [waves]; None if the study has no such section."""
-        return self.study.step(DesignWaves)
 
     @cached_property
     def best_matches(self) -> list[tuple[str, float, float]]:
@@ -142,8 +137,8 @@ class StudyFacts(MaterialFacts):
         sides = []
         for row in cells_by_name(read_table(path)):
             a, b, share = row["model_a"], row["model_b"], float(row["share_a"])
-            sides.append((a, (b, float(row["e_a_beats_b"]), share)))
-            sides.append((b, (a, float(row["e_b_beats_a"]), 1 - share)))
+            e_a, e_b = float(row["e_a_beats_b"]), float(row["e_b_beats_a"])
+            sides += [(a, (b, e_a, share)), (b, (a, e_b, 1 - share))]
         return grouped(sides).get(self.waves["history"][-1]["winner"], [])
 
     # Trials
@@ -179,12 +174,11 @@ class StudyFacts(MaterialFacts):
 
     def _measures(self, trials: Iterable[Trial]) -> list[tuple[object, ...]]:
         """Return for each kind of sentence: number, and `mean (SD)` of each of `_sizes`."""
-        kinds: dict[str, dict[Sentence, None]] = {}
-        for trial in trials:
-            kinds.setdefault(trial.kind_1, {})[trial.sentence_1] = None
-            kinds.setdefault(trial.kind_2, {})[trial.sentence_2] = None
+        sides = (((t.kind_1, t.sentence_1), (t.kind_2, t.sentence_2)) for t in trials)
+        sentences_by_kind = grouped(chain.from_iterable(sides))
         rows: list[tuple[object, ...]] = []
-        for kind, sentences in sorted(kinds.items()):
+        for kind, repeated in sorted(sentences_by_kind.items()):
+            sentences = dict.fromkeys(repeated)
             values = [[*map(size, sentences)] for size in self._sizes]
             spreads = [f"{stdev(sizes):.2f}" if len(sizes) > 1 else "nan" for sizes in values]
             cells = [f"{fmean(v):.2f} ({s})" for v, s in zip(values, spreads, strict=True)]
@@ -271,15 +265,10 @@ class StudyFacts(MaterialFacts):
         return self.responses[0].scale if self.responses else Scale.CONFIDENCE
 
     @property
-    def exclusions(self) -> Exclusions | None:
-        """Rules that exclude participants, from [waves] or else [analyze]; None without them."""
+    def exclusions(self) -> Exclusions:
+        """Rules that exclude participants, from [waves] or else [analyze]."""
         step = self.wave_step or self.planned_analysis
-        return None if step is None else step.exclusions
-
-    @property
-    def max_missing(self) -> float:
-        """Maximum share of trials without a rating for a participant."""
-        return self.exclusions.max_missing if self.exclusions else 0.0
+        return step.exclusions if step else Exclusions()
 
     @property
     def partial(self) -> bool:
@@ -309,13 +298,7 @@ class StudyFacts(MaterialFacts):
     def catch_trials(self) -> tuple[int, int] | None:
         """Required number of correct catch trials, and number of catch trials; None without any."""
         number = sum(row["per_group"] for row in self.conditions if row["name"] == Condition.CATCH)
-        least = None if self.exclusions is None else self.exclusions.min_catch
-        return (required_catch(number, least), number) if number else None
-
-    @property
-    def exclusion_rules(self) -> list[str]:
-        """Descriptions of the rules in `Exclusions.rules`, which exclude participants."""
-        return [rule for rule, _ in self.exclusions.rules()] if self.exclusions else []
+        return (required_catch(number, self.exclusions.min_catch), number) if number else None
 
     @property
     def excluded(self) -> dict[str, int]:

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from contstim.study.study import Study
 
 MANIFEST, ENVIRONMENT = "archive.json", "environment.json"
-ARCHIVED_RESULTS = ARCHIVED.as_posix()
-"""Folder of the archived results, next to the study file."""
-
 INPUTS = Path("inputs")
 """Folder of an archive for inputs from outside the study's folder."""
 
@@ -159,7 +156,7 @@ def check_supplied(folder: Path) -> tuple[str, ...]:
             f"\n{needed}\nAsk the sender of the archive for these files."
         )
     # Compare only inputs, because a run of the study may change other files
-    ours = (ARCHIVED_RESULTS, PSYCH_DS, *TEXTS, manifest.study)
+    ours = (ARCHIVED.name, PSYCH_DS, *TEXTS, manifest.study)
     inputs = [file for file in manifest.files if file.name.partition("/")[0] not in ours]
     remarks = []
     for file in (*manifest.to_supply, *inputs):
@@ -204,7 +201,7 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
     archived_paths: dict[Path, Path] = {}
     for path in _paths(study):
         archived = path
-        is_taken = path.parts[0] in (*TEXTS, PSYCH_DS, ARCHIVED_RESULTS)
+        is_taken = path.parts[0] in (*TEXTS, PSYCH_DS, ARCHIVED.name)
         if is_taken or path.is_absolute() or ".." in path.parts:
             normalized = Path(os.path.normpath(Path.cwd() / path))
             numbered = (INPUTS / f"{normalized.stem}-{n}{normalized.suffix}" for n in count(2))
@@ -230,9 +227,8 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
 
 def _paths(study: Study) -> list[Path]:
     stages = study.stages
-    written = {path for stage in stages for path in stage.writes}
     # If the study comes from an archive, the archived results are no inputs
-    written.add(Path(ARCHIVED_RESULTS))
+    written = {ARCHIVED, *(path for stage in stages for path in stage.writes)}
     model_files = [file for model in study.models if model.training is None for file in model.files]
     read = [*(path for stage in stages for path in stage.reads), *model_files]
     return [path for path in dict.fromkeys(read) if written.isdisjoint((path, *path.parents))]

@@ -76,10 +76,10 @@ class MaterialFacts:
         path: Path | None = self.study.files.get(kind)
         return path
 
-    def record(self, kind: type[Step[Any]] | Path) -> Row:
+    def record(self, source: type[Step[Any]] | Path | None) -> Row:
         """Return the record of an output, or of the first step of a class; empty without one."""
-        step = None if isinstance(kind, Path) else self.study.step(kind)
-        path = record_path(kind) if isinstance(kind, Path) else step and step.record_path()
+        step = self.study.step(source) if isinstance(source, type) else None
+        path = record_path(source) if isinstance(source, Path) else step and step.record_path()
         return read_json_object(path) if path and path.is_file() else {}
 
     def certificate(self, kind: type[Step[Any]]) -> Row:
@@ -125,13 +125,10 @@ class MaterialFacts:
     @cached_property
     def conventions(self) -> dict[str, Row]:
         """Model → its scoring convention, such as rule, unit and fingerprint."""
-        paths = filter(None, map(self.path, ("scores", "scores of trials")))
-        outputs: list[Path | type[Step[Any]]] = [*paths, SearchTriplets, MakeVocabulary]
-        for output in outputs:
-            models = self.record(output).get("models", {})
-            if models:
-                return {m.name: models[m.name] for m in self.study.models if m.name in models}
-        return {}
+        paths = map(self.path, ("scores", "scores of trials"))
+        records = map(self.record, (*paths, SearchTriplets, MakeVocabulary))
+        models = next((record["models"] for record in records if record.get("models")), {})
+        return {name: models[name] for name in self.names if name in models}
 
     @cached_property
     def models(self) -> list[Row]:
@@ -237,10 +234,8 @@ class MaterialFacts:
     @cached_property
     def training_overlap(self) -> dict[str, Row | None]:
         """Model → facts about natural sentences in its training text; None for an unknown text."""
-        entries: Row = {}
-        outputs: list[Path | type[Step[Any]]] = [SearchTriplets]
-        for output in (*outputs, *filter(None, [self.path("scores")])):
-            entries |= self.record(output).get("training_text", {})
+        searches, scores = self.record(SearchTriplets), self.record(self.path("scores"))
+        entries = searches.get("training_text", {}) | scores.get("training_text", {})
         return {name: entries.get(name) for name in self.names} if entries else {}
 
     @property
