@@ -38,7 +38,7 @@ from contstim.steps.review import WriteReviewPage
 from contstim.steps.simulation import SimulateResponses
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.page_sections import SECTIONS, at_a_glance, link
-from contstim.study.states import begun_with, size_of, stage_states
+from contstim.study.states import size_of, stage_states, stored_basis
 from contstim.study.study import LOCK, PAGE
 from contstim.version import __version__
 from contstim.wording import grouped, quantity
@@ -107,7 +107,7 @@ def correct_page(study: Study) -> None:
             return
     states = stage_states(study)
     with chdir(study.folder), suppress(InputError):
-        at = next((state.stage for state in states if begun_with(state.stage) is not None), None)
+        at = next((state.stage for state in states if stored_basis(state.stage) is not None), None)
         write_page(study, states, at, "" if at is None else _KILLED)
 
 

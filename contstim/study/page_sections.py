@@ -204,7 +204,7 @@ def _items(facts: StudyFacts) -> Iterator[Part]:
     triplets = facts.selected if facts.study.step(SelectTriplets) else facts.found_triplets
     pairs = [pair for pair in facts.pairs if pair.controversial]
     for item_name, items, value in (
-        ("Triplet", triplets, _words_kept),
+        ("Triplet", triplets, _minus_new_words),
         ("Natural pair", pairs, _rank_difference),
         ("Minimal pair", facts.minimal_pairs, lambda _: 0.0),
     ):
@@ -236,7 +236,7 @@ def _best(items: Iterable[Any], value: Callable[[Any], float]) -> list[Any]:
     return [max(group, key=value) for group in groups.values()]
 
 
-def _words_kept(triplet: Triplet) -> float:
+def _minus_new_words(triplet: Triplet) -> float:
     """Return minus the number of new words in the two synthetic sentences."""
     return -sum(
         len(changed_positions(synthetic, triplet.natural)) for synthetic in triplet.sentences[1:]

@@ -1,4 +1,4 @@
-"""Plan of a run: the work of its stages, whether it can succeed, its tests, and durations.
+"""Plan of a run: work of its stages, reasons why it may fail, statistical tests, and durations.
 
 Numbers of items follow from the study file, and numbers of natural sentences from the texts
 (`amounts`). Durations follow from earlier runs and from the speed of each model (`times`).
@@ -43,7 +43,7 @@ from contstim.steps.triplets import SearchTriplets
 from contstim.steps.vocabulary import MakeVocabulary
 from contstim.steps.waves import DesignWaves
 from contstim.store.times import times_beside
-from contstim.study.amounts import StudyNumbers, count_missing, natural_supply, too_few
+from contstim.study.amounts import StudyNumbers, count_missing, natural_supply, shortages
 from contstim.study.states import stage_states
 from contstim.study.study import STORE
 from contstim.study.times import TimeEstimates, measure_study
@@ -180,10 +180,10 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
         cautions = [
             *_candidates(study, numbers),
             *([] if undone & {MakeVocabulary, FindSentences} else _word_caps(study, numbers)),
-            *too_few(numbers, supply),
+            *shortages(numbers, supply),
             *_rivals(study, admissible),
             *_contradictions(study),
-            *_hopeless(study, numbers),
+            *_hopeless_tests(study, numbers),
             *_contexts(study, measured),
             *_unjudged(study),
             *cautions,
@@ -333,7 +333,7 @@ def over_groups(study: Study, groups: int) -> Detectability:
     return detectability([groups] * len(contrasts), settings.fdr, settings.correction)
 
 
-def _hopeless(study: Study, numbers: StudyNumbers) -> Iterator[str]:
+def _hopeless_tests(study: Study, numbers: StudyNumbers) -> Iterator[str]:
     """Warn if the analysis requests tests over groups, but no such test can be significant."""
     settings = _analysis(study)
     if numbers.groups and numbers.models > 1 and settings.units == "groups":
@@ -348,11 +348,12 @@ def _expected_waves(step: DesignWaves, n_models: int) -> str:
     trials = step.rules.trials_per_person + step.catch_per_group
     hours = [people * trials * step.seconds_per_trial / 3600 for people in size.people]
     return (
-        f"Waves need about {size.people[0]:,} people (in one of five studies {size.people[1]:,} or "
-        f"more), {hours[0]:,.1f} ({hours[1]:,.1f}) hours of answers, and "
-        f"{size.items[0]:,} ({size.items[1]:,}) triplets of a pair of models. In simulations with "
-        f"models and items like those of Golan et al. (2023), {size.decided:.0%} of the studies "
-        f"have a verdict after at most {step.rules.max_people:,} people."
+        f"Waves need about {size.people[0]:,} participants, {hours[0]:,.1f} hours of answers and "
+        f"{size.items[0]:,} triplets of a pair of models. One of five studies needs at least "
+        f"{size.people[1]:,} participants, {hours[1]:,.1f} hours and {size.items[1]:,} triplets. "
+        "In simulations with models and items like those of Golan et al. (2023), "
+        f"{size.decided:.0%} of the studies have a verdict after at most "
+        f"{step.rules.max_people:,} participants."
     )
 
 
@@ -362,7 +363,7 @@ def _tests(study: Study, numbers: StudyNumbers) -> str:
         return _expected_waves(waves, numbers.models)
     if not groups or numbers.models < 2:
         return ""
-    family, needed = over_groups(study, groups), "a section [power] shows how many it needs."
+    family, needed = over_groups(study, groups), "a section [power] shows how many they need."
     subject = "Each measure on each kind of trials has"
     if settings.units == "participants":
         return f"{subject} {quantity(family.tests, 'test')} of participants: {needed} {THESE_ITEMS}"

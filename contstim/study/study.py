@@ -173,10 +173,10 @@ class Study:
     Attributes:
         seed: seed of random choices, for sections that do not set one.
         models: models, in the order of the file.
-        questions: questions to participants, each as column → cell of a table.
+        questions: questions to participants. Each is a row of a table: column → cell.
         judge: models that choose sensible sentences.
         stages: stages, each after the stages whose files it reads.
-        files: files of the study by their kind, such as `vocabulary` (`Help.kind`).
+        files: kind (`Help.kind`), such as `vocabulary` → the study's file of this kind.
         planned_participants: total number of participants according to [power] and [design]; None
             if either is missing.
     """
@@ -269,7 +269,7 @@ def check_links() -> None:
     """Check that no link in the page or the results leads out of the study's folder.
 
     Users copy a study as a folder, so all results must be in this folder. The current folder must
-    be the study's.
+    be the study's folder.
 
     Raises:
         InputError: if there is such a link.

@@ -54,7 +54,7 @@ KINDS = ("ngram", *NETWORKS)
 
 _VALUES, _TABLES = ("title", "seed", "judge"), ("texts", "models", "loading")
 _ENDINGS = ("rule", "transform", "context")
-"""Keys of a model's table about its scoring."""
+"""Keys in a model's table that determine how the model scores sentences."""
 
 
 @dataclass(frozen=True)
@@ -292,14 +292,14 @@ def _models(
                 if parsed.name != name:
                     problems.add(key, f"{name!r} is not a name for a model: remove ':' and '/'.")
                 else:
-                    models.append(_trained(model, value, texts, seed, problems))
+                    models.append(_with_training(model, value, texts, seed, problems))
     with problems.of(("models",)):
         parse_models([model.text for model in models])
     paths: dict[str, str] = {}
     for model in models:
         # Some file systems ignore case
         if model.training is not None:
-            first_name = paths.setdefault(_place(model.name, "").lower(), model.name)
+            first_name = paths.setdefault(_base_specification(model.name, "").lower(), model.name)
             if first_name != model.name:
                 problems.add(
                     ("models", model.name),
@@ -372,19 +372,19 @@ def _model(
             problem = f"must be one of {', '.join(KINDS)}, got {kind!r}."
             problems.add((*key, "train"), f'{problem} Or name a model: {{ model = "hf:gpt2" }}.')
             return None
-        base = _place(name, kind)
+        base = _base_specification(name, kind)
     specification = with_ending(base, rule, transform)
     if "context" in value:
         specification = with_context(parse_model(specification, name), context).specification
     return StudyModel(name, specification)
 
 
-def _trained(
+def _with_training(
     model: StudyModel, table: Any, texts: TextsSection, seed: int, problems: Problems
 ) -> StudyModel:
-    """Return the model, with the step that trains it if `table` has the key `train`.
+    """Return the model; if `table` has the key `train`, with the step that trains the model.
 
-    Other keys of `table` are options of this step.
+    The other keys of `table` are options of this step.
     """
     if not isinstance(table, dict) or "train" not in table:
         return model
@@ -407,12 +407,12 @@ def _specification_of(name: str, tables: Mapping[str, Any]) -> str:
     """Return a model's specification without rule, transform and context; empty if unknown."""
     value = tables.get(name)
     if isinstance(value, dict) and "train" in value:
-        return _place(name, str(value["train"]))
+        return _base_specification(name, str(value["train"]))
     text = value.get("model") if isinstance(value, dict) else value
     return without_ending(text) if isinstance(text, str) else ""
 
 
-def _place(name: str, kind: str) -> str:
+def _base_specification(name: str, kind: str) -> str:
     """Return the specification of a model that the study trains, without rule and transform."""
     path = path_inside(RESULTS / "models", name.replace(" ", "-")).as_posix()
     return trained_specification(kind, path)

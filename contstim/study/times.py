@@ -7,8 +7,8 @@
     seconds per triplet    seconds of all searches, also unsuccessful ones / number of triplets
 
 If no triplet was found in time, seconds per triplet = seconds per row x usual number of rows per
-triplet. A row is a sequence that a network processes. A floor is a score of a model. Searches skip
-natural sentences with scores below the floor.
+triplet. A row is a sequence that a network processes. A floor is the lowest plausible score under a
+model. Searches skip natural sentences with scores below the floor.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _NGRAM_SEARCH = (0.1, 5.0)  # seconds per triplet of two n-gram models
 _DOUBT = 1.7  # factor by which a mean over fewer than `SURE` triplets may be wrong
 SURE = 3
 """Minimum number of triplets for a mean time that counts as measured."""
-_TO_END = 3.0  # seconds between the planned end of the measuring process and the time limit
+_TO_END = 3.0  # the measuring process should end this many seconds before the time limit
 
 Basis = Literal["done", "measured", "usual", "last run", "unknown"]
 Estimate: TypeAlias = tuple[float | None, float | None, Basis, str]
@@ -93,7 +93,7 @@ def is_ngram(specification: str) -> bool:
 class TimeEstimates:
     """Estimates of the durations of stages that are not done.
 
-    The current folder must be the study's.
+    The current folder must be the study's folder.
     """
 
     def __init__(
@@ -246,8 +246,8 @@ def measure_study(
     """Measure training, scoring and searches of stages that are not done, and add them to `times`.
 
     Another process measures, and is killed after `seconds`. It receives the natural sentences and
-    words that no stage has written yet. The file of the times is written, unless the study is
-    running, because the run writes to the same file. The current folder must be the study's.
+    words that no stage has written yet. If the study is running, the file of the times is not
+    written, because the run writes to it. The current folder must be the study's folder.
 
     Returns:
         A sentence for each failed measurement.

@@ -41,7 +41,7 @@ from contstim.study.handing_on.texts import (
     preregistration,
     readme_text,
 )
-from contstim.study.states import examine, from_here
+from contstim.study.states import examine, with_local_names
 from contstim.study.study import ARCHIVED, PAGE, RESULTS, STORE, check_links
 from contstim.version import __version__
 
@@ -226,7 +226,7 @@ def _results(stages: Sequence[StudyStage]) -> tuple[dict[str, Path], list[str]]:
     written = {*records, *(path for stage in stages for path in stage.writes)}
     # Stages declare only the main files of a report; records name all files
     for record in filter(None, map(Record.from_file, filter(None, records))):
-        written |= {Path(name) for name in from_here(record, record.outputs)}
+        written |= {Path(name) for name in with_local_names(record, record.outputs)}
     results, astray = {}, []
     for path in visible_files(RESULTS):
         inside = path.relative_to(RESULTS)

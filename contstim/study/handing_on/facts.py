@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 class StudyFacts(MaterialFacts):
     """Facts of a study for templates. A fact is empty if its output does not exist yet.
 
-    The current folder must be the study's.
+    The current folder must be the study's folder.
 
     Attributes:
         power: step of [power]; None if the study has no such section.

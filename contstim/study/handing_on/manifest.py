@@ -188,7 +188,7 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
 
     Inputs are files that stages read and no stage writes. In the archive, inputs from the study's
     folder keep their paths. Other inputs are in the folder `inputs`, and the study file gets their
-    new paths. The current folder must be the study's.
+    new paths. The current folder must be the study's folder.
 
     Returns:
         The text of the study file with the paths in the archive; and name in the archive → current

@@ -48,14 +48,14 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 # Search outcomes: column heading → keys whose numbers in the record of the searches are summed
-_FATES = {"skipped": ("inadmissible", "unchanged"), "of these after a search": ("unchanged",)}
-_FATES |= {"failed": ("failed",), "not found": ("missing",)}
+_OUTCOMES = {"skipped": ("inadmissible", "unchanged"), "of these after a search": ("unchanged",)}
+_OUTCOMES |= {"failed": ("failed",), "not found": ("missing",)}
 
 
 class MaterialFacts:
     """Facts of the materials of a study. A fact is empty if its output does not exist yet.
 
-    The current folder must be the study's.
+    The current folder must be the study's folder.
 
     Attributes:
         model_pairs: names of the models of each pair, in the order of the study.
@@ -283,7 +283,7 @@ class MaterialFacts:
     def triplet_columns(self) -> dict[str, list[int]]:
         """Heading → number for each pair of models; without columns in which all numbers are 0."""
         columns = {"triplets": self.between(self.found_triplets)}
-        for heading, names in _FATES.items():
+        for heading, names in _OUTCOMES.items():
             numbers = [sum(of_pair.get(name, 0) for name in names) for of_pair in self.searches]
             if any(numbers):
                 columns[heading] = numbers
