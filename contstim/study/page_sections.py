@@ -109,13 +109,11 @@ def _models(facts: StudyFacts) -> Iterator[Part]:
     scoring = ("context", "rule", "unit", "precision", "fingerprint")
     header = ("model", "specification", "trained on", *scoring)
     yield Table(header, rows, texts=len(header), is_wide=True)
-    lines = [
-        f"{name}: {overlap['found']:,} of {overlap['sentences']:,}"
-        if overlap
-        else f"{name}: unknown"
-        for name, overlap in facts.training_overlap.items()
-        if overlap is None or overlap["found"]
-    ]
+    lines = []
+    for name, overlap in facts.training_overlap.items():
+        if overlap is None or overlap["found"]:
+            number = f"{overlap['found']:,} of {overlap['sentences']:,}" if overlap else "unknown"
+            lines.append(f"{name}: {number}")
     if lines:
         yield Paragraph("Natural sentences in the models' training texts:")
         yield Bullets(lines)
@@ -147,9 +145,8 @@ def _left_out(facts: StudyFacts) -> Iterator[Part]:
 
 
 def _agreement(facts: StudyFacts) -> Iterator[Part]:
-    if (scores := facts.scores) is None:
-        return
-    if len(scores.models) > 1 and len(scores.log_probs) > 1:
+    scores = facts.scores
+    if scores is not None and len(scores.models) > 1 and len(scores.log_probs) > 1:
         shares, names = scores.agreement(), short_names(scores.models)
         rows = [
             (name, *("–" if i == j else f"{100 * shares[i, j]:.0f}" for j in range(len(names))))

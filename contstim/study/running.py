@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from contextlib import chdir, contextmanager, suppress
@@ -14,7 +13,8 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from contstim.errors import ContstimError, InfeasibleError, InputError
-from contstim.files.files import file_lock, write_text
+from contstim.files.documents import write_json
+from contstim.files.files import file_lock
 from contstim.files.records import Record, recorded_as
 from contstim.reporter import SILENT, Reporter, forwarding
 from contstim.steps.step import perform
@@ -170,8 +170,7 @@ def _run_stage(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
             # Keep exports: users may have edited texts in them. The step replaces other files
             if path.is_dir() and not stage.step.texts_to_edit():
                 _remove(path)
-        text = json.dumps(basis, indent=2, ensure_ascii=False)
-        write_text(begun_path(stage), f"{text}\n")
+        write_json(begun_path(stage), basis)
     with recorded_as(("contstim", "run", study.path.name)):
         _copy_archived_texts(stage.step.texts_to_edit())
         perform(stage.step, reporter)

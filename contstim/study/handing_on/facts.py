@@ -219,9 +219,8 @@ class StudyFacts(MaterialFacts):
         exports = self.study.steps(ExportTrials)
         stated = (getattr(step.settings, "questions", None) for step in exports)
         exported = (RESULTS / "export").rglob("questions.csv")
-        return next(
-            (path for path in (*stated, *sorted(exported)) if path and path.is_file()), None
-        )
+        paths = filter(None, (*stated, *sorted(exported)))
+        return next(filter(Path.is_file, paths), None)
 
     @cached_property
     def asked_questions(self) -> tuple[Question, ...]:
@@ -287,12 +286,8 @@ class StudyFacts(MaterialFacts):
         path = folder and folder / "methods.md"
         text = read_text(path).strip() if path and self.analysis and path.is_file() else ""
         # References are listed at the end of the text that contains these paragraphs
-        leave_out = ("#", "References:")
-        return [
-            paragraph
-            for paragraph in text.split("\n\n")
-            if paragraph and not paragraph.startswith(leave_out)
-        ]
+        paragraphs = filter(None, text.split("\n\n"))
+        return [text for text in paragraphs if not text.startswith(("#", "References:"))]
 
     @cached_property
     def catch_trials(self) -> tuple[int, int] | None:
@@ -324,10 +319,9 @@ class StudyFacts(MaterialFacts):
         """Excluded words, sentences, participants and items: kind, reason, and number."""
         dropped = self.vocabulary.get("words", {}).get("dropped", 0)
         unequal = self.vocabulary.get("same_token_count")
+        words = self.vocabulary.get("left_out", {})
         counts: dict[str, dict[str, int]] = {
-            "words, each position of a sentence counted separately": self.vocabulary.get(
-                "left_out", {}
-            ),
+            "words, each position of a sentence counted separately": words,
             "natural sentences": self.record(FindSentences).get("left_out", {}),
             "natural sentences, skipped": self.skipped,
             "participants": self.excluded,

@@ -32,7 +32,7 @@ from contstim.steps.training import TrainNetwork, TrainNgram
 from contstim.steps.triplets import SearchTriplets
 from contstim.steps.vocabulary import MakeVocabulary, keeps_names
 from contstim.study.study import NATURAL_TEXT, TRAINING, embedded_text
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 from contstim.words.corpus import read_sentences
 from contstim.words.vocabulary import Vocabulary
 
@@ -127,7 +127,7 @@ class MaterialFacts:
         """Model → its scoring convention, such as rule, unit and fingerprint."""
         paths = map(self.path, ("scores", "scores of trials"))
         records = map(self.record, (*paths, SearchTriplets, MakeVocabulary))
-        models = next((record["models"] for record in records if record.get("models")), {})
+        models: Row = next((record["models"] for record in records if record.get("models")), {})
         return {name: models[name] for name in self.names if name in models}
 
     @cached_property
@@ -172,16 +172,12 @@ class MaterialFacts:
     @cached_property
     def ngrams(self) -> list[Row]:
         """For each n-gram model: order, numbers of n-grams, smoothing."""
-        models = [
-            (model.name, self.record(model.files[0]))
-            for model in self.study.models
-            if isinstance(model.training, TrainNgram)
-        ]
-        return [
-            {**record, "name": name, "numbers": " + ".join(f"{n:,}" for n in record["ngrams"])}
-            for name, record in models
-            if record
-        ]
+        rows = []
+        for model in self.study.models:
+            if isinstance(model.training, TrainNgram) and (record := self.record(model.files[0])):
+                numbers = " + ".join(f"{n:,}" for n in record["ngrams"])
+                rows.append({**record, "name": model.name, "numbers": numbers})
+        return rows
 
     @cached_property
     def networks(self) -> list[Row]:
@@ -273,10 +269,8 @@ class MaterialFacts:
     @cached_property
     def searches(self) -> list[Row]:
         """Record of the searches for each pair of models, in the order of the study."""
-        of_pairs = {
-            frozenset((search["model_1"], search["model_2"])): search
-            for search in self.record(SearchTriplets).get("pairs", [])
-        }
+        searches = self.record(SearchTriplets).get("pairs", [])
+        of_pairs = {frozenset((s["model_1"], s["model_2"])): s for s in searches}
         return [of_pairs.get(frozenset(pair), {}) for pair in self.model_pairs]
 
     @cached_property
@@ -312,11 +306,9 @@ class MaterialFacts:
     def controversialities(self) -> list[tuple[object, ...]]:
         """Two models, number of their triplets, and minimum, mean and maximum controversiality."""
         items = self.selected or self.found_triplets
-        of_pairs = {
-            pair: [t.controversiality for t in items if {t.model_1, t.model_2} == {*pair}]
-            for pair in self.model_pairs
-        }
-        return [(*p, len(v), min(v), fmean(v), max(v)) for p, v in of_pairs.items() if v]
+        of_pairs = grouped((frozenset((t.model_1, t.model_2)), t.controversiality) for t in items)
+        values = ((pair, of_pairs.get(frozenset(pair))) for pair in self.model_pairs)
+        return [(*pair, len(v), min(v), fmean(v), max(v)) for pair, v in values if v]
 
     def between(self, items: Iterable[Pair | Triplet | Trial]) -> list[int]:
         """Return the number of items for each pair of models, in the order of the study."""
