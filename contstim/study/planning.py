@@ -290,8 +290,8 @@ def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
     if 3 * needed > room:
         yield (
             f"[select.triplets] word_cap: {3 * numbers.selected:,} sentences contain about "
-            f"{needed:,.0f} words that count, {needed / max(room, 1):.0%} of the {room:,} that the "
-            f"cap allows for {quantity(len(words), 'word')}, so the selection may fail. Raise "
+            f"{needed:,.0f} words that count. This is {needed / max(room, 1):.0%} of the cap "
+            f"({room:,} for {quantity(len(words), 'word')}), so the selection may fail. Raise "
             f"word_cap to {ceil(3 * needed / max(len(words), 1))}, or select fewer triplets."
         )
 

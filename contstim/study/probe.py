@@ -3,7 +3,7 @@
     python -m contstim.study.probe STUDY FOLDER SECONDS
 
 Prints a line with a JSON object after each measurement, so that the process can be killed at any
-time. FOLDER has the natural sentences and words that stages of the study have not written yet.
+time. FOLDER contains the natural sentences and words that no stage of the study has written yet.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _emit(line: dict[str, object]) -> None:
 def probe(study: Study, folder: Path, seconds: float) -> None:
     """Measure training, scoring and searches for at most `seconds`.
 
-    `folder` has the natural sentences and words that the study has not written yet. The current
+    `folder` contains natural sentences and words that no stage has written yet. The current
     folder must be the study's folder.
     """
     deadline = perf_counter() + seconds

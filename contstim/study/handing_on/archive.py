@@ -189,9 +189,9 @@ def _without_identities(
         n_sections = min(n_sections, n_headers)
     if n_sections != 1:
         raise InputError(
-            "An archive contains a table of responses instead of the database. So that contstim "
-            "can change the study file, write the headers [import.collected] and of each section "
-            "that reads responses on separate lines."
+            "An archive contains a table of responses instead of the database, and its study file "
+            "must name this table. Write the header [import.collected] and the header of each "
+            "section that reads responses on separate lines."
         )
     private = {*stage.step.files, *map(record_path, stage.step.files)}
     answers = {table: responses, questions_beside(table): questions_beside(responses)}

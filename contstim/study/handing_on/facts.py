@@ -130,7 +130,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def best_matches(self) -> list[tuple[str, float, float]]:
-        """Matches of the model that the verdict names: the other model, E, and share of answers."""
+        """Comparisons of the best model: other model, e-value, share of answers for the best."""
         path = Path(f"{self.wave_step.out}.verdict.csv") if self.wave_step else Path()
         if not (self.waves.get("history") and path.is_file()):
             return []
