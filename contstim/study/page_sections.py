@@ -6,7 +6,7 @@ The notes below the tables and figures are in `page.md.jinja`.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,12 +63,15 @@ def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
     """
     from contstim.reporting.stimuli_page import arrows
 
+    figures: list[Path] = []
     if verdict := facts.analysis.get("verdict"):
-        report = link(_analysis_folder(facts) / "report.html", "The whole report")
+        folder = _analysis_folder(facts)
+        report = link(folder / "report.html", "The whole report")
         yield Paragraph((strong("Result: "), f"{verdict} ", report, "."))
+        for pattern in ("*overall*.png", "accuracy-*.png"):
+            figures += sorted((folder / "figures").glob(pattern))
     elif verdict := facts.waves.get("verdict"):
         yield Paragraph((strong("Result of the waves: "), verdict))
-    figures = [*_figures_of_analysis(facts)] if facts.analysis.get("verdict") else []
     if facts.wave_step and verdict:
         figures.append(Path(f"{facts.wave_step.out}.verdict.csv.png"))
     if facts.trials:
@@ -90,12 +93,6 @@ def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
 
 def _analysis_folder(facts: StudyFacts) -> Path:
     return facts.out(AnalyzeResponses) or Path()
-
-
-def _figures_of_analysis(facts: StudyFacts) -> list[Path]:
-    folder = _analysis_folder(facts) / "figures"
-    figures = [*folder.glob("*overall*.png"), *folder.glob("accuracy-*.png")]
-    return sorted(figures, key=lambda path: ("overall" not in path.name, path))
 
 
 def _models(facts: StudyFacts) -> Iterator[Part]:
@@ -205,14 +202,14 @@ def _items(facts: StudyFacts) -> Iterator[Part]:
         ("Natural pair", pairs, _rank_difference),
         ("Minimal pair", facts.minimal_pairs, lambda _: 0.0),
     ):
-        yield from _folded(
-            Details(
-                f"{item_name}: {best.model_1} against {best.model_2}",
-                [_item_table(best, facts.scores)],
-                is_open=True,
-            )
-            for best in _best(items, value)
-        )
+        tables = []
+        for best in _best(items, value):
+            title = f"{item_name}: {best.model_1} against {best.model_2}"
+            tables.append(Details(title, [_item_table(best, facts.scores)], is_open=True))
+        yield from tables[:_SHOWN]
+        if further := tables[_SHOWN:]:
+            title = quantity(len(further), "more pair of models", "more pairs of models")
+            yield Details(title, further)
 
 
 def _item_table(item: Any, scores: ScoreTable | None) -> Table:
@@ -247,14 +244,6 @@ def _rank_difference(pair: Pair) -> float:
     sentence that it rejects.
     """
     return min(pair.rank_2_model_1 - pair.rank_1_model_1, pair.rank_1_model_2 - pair.rank_2_model_2)
-
-
-def _folded(groups: Iterator[Part]) -> Iterator[Part]:
-    yield from islice(groups, _SHOWN)
-    if further := list(groups):
-        yield Details(
-            quantity(len(further), "more pair of models", "more pairs of models"), further
-        )
 
 
 def _reviews(facts: StudyFacts) -> Iterator[Part]:

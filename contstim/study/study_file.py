@@ -7,7 +7,7 @@ import os
 import re
 from contextlib import chdir
 from dataclasses import dataclass, replace
-from importlib import resources
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,7 +25,7 @@ from contstim.models.specifications import (
 )
 from contstim.models.training.settings import NETWORKS, trained_specification
 from contstim.options import Help, Seed
-from contstim.reporting.report import short_names
+from contstim.reporting.report import make_environment, short_names
 from contstim.steps import step_named, step_names
 from contstim.steps.step import adapter, fields_of, in_words
 from contstim.study.feasibility import check_study
@@ -43,7 +43,7 @@ from contstim.study.study import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from contstim.models.specifications import Specification
     from contstim.study.problems import Key
@@ -116,29 +116,21 @@ def new_study(
     path = folder / STUDY_FILE
     if path.exists():
         raise InputError(f"{path} exists already. Name another folder.")
-    title = json.dumps(folder.resolve().name, ensure_ascii=False)
-    text = resources.files("contstim.study").joinpath("new_study.toml").read_text("utf-8")
-    if models:
-        if len(models) < 2:
-            raise InputError(f"model must name at least 2 models, got {len(models)}.")
-        text = re.sub(r"\nenough = [^\n]*", "", text)  # for the toy models only
-        lines = "".join(_model_lines(parse_models(models), folder))
-        text = re.sub(r"(?<=\[models\]).*?\n\n", lambda _: f"\n{lines}\n", text, flags=re.DOTALL)
-    if judges:
-        texts = [
+    if len(models) == 1:
+        raise InputError("model must name at least 2 models, got 1.")
+    options = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
+    template = make_environment("contstim.study", **options).get_template("new_study.toml.jinja")
+    text = template.render(
+        quoted=partial(json.dumps, ensure_ascii=False),
+        title=folder.resolve().name,
+        models=_named_models(parse_models(models), folder),
+        judges=[
             judge.text.removesuffix(judge.specification) + _relocated(judge, folder)
             for judge in parse_models(judges)
-        ]
-        listed = json.dumps(texts, ensure_ascii=False)
-        text = text.partition("\n# These sections train the judge")[0]
-        text = re.sub(r"(?m)^judge = .*", lambda _: f"judge = {listed}", text)
-    if natural is not None:
-        source = json.dumps(os.path.relpath(natural, folder), ensure_ascii=False)
-        text = re.sub(r"(?m)^natural = .*", lambda _: f"natural = {source}", text)
-        # Natural sentences must not be in the training text, so the text cannot have both uses
-        text = re.sub(r"(?m)^training = .*\n", "", text)
-        text = re.sub(r"(?m)^\[vocabulary\].*", lambda line: f"{line[0]}\ntext = {source}", text)
-    write_text(path, text.replace('"TITLE"', title))
+        ],
+        natural=None if natural is None else os.path.relpath(natural, folder),
+    )
+    write_text(path, text)
     return path
 
 
@@ -156,16 +148,15 @@ def _relocated(model: Specification, folder: Path) -> str:
     return text
 
 
-def _model_lines(models: Sequence[Specification], folder: Path) -> Iterator[str]:
-    """Yield a line of TOML for each model."""
-    names: dict[str, None] = {}
+def _named_models(models: Sequence[Specification], folder: Path) -> dict[str, str]:
+    """Return short name → specification of each model."""
+    specifications: dict[str, str] = {}
     for name, model in zip(short_names([m.name for m in models]), models, strict=True):
         name = re.sub(r"[^\w.-]+", "-", name).strip("-")
         numbered = (f"{name}-{i}" for i in count(2))
-        name = next(n for n in chain([name], numbered) if n not in names)
-        names[name] = None
-        text = json.dumps(_relocated(model, folder), ensure_ascii=False)
-        yield f"{json.dumps(name)} = {text}\n"
+        name = next(n for n in chain([name], numbered) if n not in specifications)
+        specifications[name] = _relocated(model, folder)
+    return specifications
 
 
 def _bad_line(text: str, message: str) -> str:

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from contstim.study.study import Study, StudyStage
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
-_MEGABYTE = 1_000_000
 _STORES = "stores"  # folder in the results with stores, which are only caches
 LARGEST = 500
 """Default size in megabytes above which an input is not copied but listed with its checksum."""
@@ -111,7 +110,7 @@ def archive_study(
         study_files = {*map(identity, (*inputs.values(), *results.values(), Path(study.path.name)))}
         if identity(out) in study_files:
             raise InputError(f"{out} is a file of the study. Give the archive another name.")
-        large = {n for n, p in inputs.items() if p.stat().st_size > largest * _MEGABYTE}
+        large = {n for n, p in inputs.items() if p.stat().st_size > largest * 1e6}
         excluded = left_out_names((*inputs, *results), without) | large
         for name in sorted(excluded):
             reporter.say(f"{name} is excluded; archive.json has its checksum.")
