@@ -68,9 +68,8 @@ class StudyNumbers:
         self.pairs_of = _counts_by_pair(study, pairs)
         self.model_pairs = len(self.pairs_of)
         self.searched = self.model_pairs * self.searched_each
-        self.selected, self.natural_pairs = (
-            sum(numbers.values()) for numbers in (self.selected_of, self.pairs_of)
-        )
+        self.selected = sum(self.selected_of.values())
+        self.natural_pairs = sum(self.pairs_of.values())
         self.minimal_pairs = self.model_pairs * minimal.settings.per_pair if minimal else 0
         self.groups = design.groups if design else 0
         self.random_per_group = design.random_per_group if design else 0

@@ -3,8 +3,8 @@
     states of stages ---------------------+--> Report --> index.html
     results/… --> facts --> page_sections --+
 
-A run writes the page when a stage begins, about every half minute during a search for triplets, and
-when the run ends. Reload the page to follow the run.
+A run writes the page when a stage begins and when the run ends. During a search for triplets, it
+writes the page about every half minute. Reload the page to follow the run.
 """
 
 from __future__ import annotations

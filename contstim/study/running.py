@@ -79,9 +79,9 @@ def run_study(
         end: called with each stage and its record, after the stage has run.
 
     Raises:
-        InputError: if the study has no such stage, a file that was changed by hand would be
-            overwritten, an input is missing, `index.html` is not a page of contstim, a link leads
-            out of the study's folder, or another process runs the study.
+        InputError: if the study has no such stage; if an input is missing; if a file that was
+            changed by hand would be overwritten; if contstim did not write `index.html`; if a link
+            leads out of the study's folder; or if another process runs the study.
         ContstimError: if a step raises it.
     """
     with chdir(study.folder), _hold_lock():

@@ -1,9 +1,9 @@
 """State of each stage: whether it is done and up to date.
 
-The record next to the output of a stage contains checksums of its inputs and outputs, the options
+Each stage has a record next to its output. It contains checksums of inputs and outputs, the options
 that differ from the defaults, and the version of the step. `examine` compares this record with the
-current files and options. A stage stays up to date if only the modification time of a file changes,
-or if contstim gets a new option whose default is used.
+current files and options. A stage stays up to date if only the modification time of a file changes.
+It also stays up to date if a new version of contstim has a new option, and its default is used.
 """
 
 from __future__ import annotations

@@ -240,8 +240,8 @@ class Study:
     def loaded_by(self, step: Step[Any]) -> tuple[Path, ...]:
         """Return the local files of the models that a step loads.
 
-        For a model of the study, return all of its files. For another model, such as a judge that a
-        section trains, return the path of the model if this path is in the folder of results.
+        For a model of the study, return all of its files. For another model, return its path if a
+        section trains the model, such as a judge; its path is then in the folder of results.
         """
         loaded = {parse_model(text, text).location for text in step.specifications()}
         models = [model for model in self.models if model.location in loaded]
