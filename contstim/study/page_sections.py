@@ -360,10 +360,10 @@ def _power(facts: StudyFacts) -> Iterator[Part]:
         least = row["detectable_difference"]
         cells = (row["scope"], *shares, f"{float(least):.2f}" if least != "" else "–")
         planned.setdefault(row["scope"], cells)
-    header = ("trials", "comes first", "significantly better", "smallest difference found")
+    header = ("trials", "highest accuracy", "significantly better", "detectable difference")
     yield Table(header, list(planned.values()))
     yield from _picture(figure, ALTERNATIVE)
-    report = link(text, "Assumptions, and the effect of more people or items")
+    report = link(text, "Assumptions, and the effect of more participants or items")
     yield Paragraph(
         (report, "; ", link(comparisons, "all comparisons"), ", ", link(sizes, "all sizes"), ".")
     )
