@@ -265,6 +265,18 @@ def embedded_text(text: str | None) -> int | None:
     return None if match is None else int(match[1])
 
 
+def move_paths(text: str, moved: Mapping[str, str]) -> str:
+    """Replace paths in a value of a study file by their new paths; see `path_pattern`."""
+    for path, new in moved.items():
+        text = re.sub(path_pattern(path), new.replace("\\", r"\\"), text)
+    return text
+
+
+def path_pattern(path: str) -> str:
+    """Return a pattern for a path that is a whole value, or a part of a model's specification."""
+    return rf"(?:^|(?<=[:=])){re.escape(path)}(?=$|[@+:?])"
+
+
 def check_links() -> None:
     """Check that no link in the page or the results leads out of the study's folder.
 

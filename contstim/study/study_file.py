@@ -39,6 +39,7 @@ from contstim.study.study import (
     StudyModel,
     TextsSection,
     embedded_text,
+    move_paths,
     text_path,
 )
 
@@ -136,16 +137,8 @@ def new_study(
 
 def _relocated(model: Specification, folder: Path) -> str:
     """Return the specification of a model with paths relative to the folder of the study."""
-    # A specification is [family:]location, options, :argument, and ?context=TEXT at the end
-    text = model.specification
-    patterns = ((model.location, r"^([a-z0-9]+:)?{}"), (model.argument, r"(:){}(?=\?context=|$)"))
-    for part, pattern in patterns:
-        if part and (is_file(part) or is_folder(part)):
-            match = re.search(pattern.format(re.escape(part)), text)
-            assert match is not None, "The specification has its location and argument"
-            path = os.path.relpath(part, folder)
-            text = f"{text[: match.start()]}{match[1] or ''}{path}{text[match.end() :]}"
-    return text
+    parts = (part for part in (model.location, model.argument) if is_file(part) or is_folder(part))
+    return move_paths(model.specification, {part: os.path.relpath(part, folder) for part in parts})
 
 
 def _named_models(models: Sequence[Specification], folder: Path) -> dict[str, str]:

@@ -20,7 +20,7 @@ from contstim.files.files import checksum, decoding, path_inside, visible_files
 from contstim.files.records import record_path
 from contstim.files.tables import join_names
 from contstim.models.catalog import with_neighbours
-from contstim.study.study import ARCHIVED
+from contstim.study.study import ARCHIVED, move_paths, path_pattern
 from contstim.wording import find_duplicates
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
         if path != archived
     }
     specifications = sorted(model.specification for model in study.models)
-    renamed = [_renamed(specification, moved) for specification in specifications]
+    renamed = [move_paths(specification, moved) for specification in specifications]
     if renamed != sorted(renamed):
         raise InputError(
             "Models from other folders have another order in an archive, and the pairs of models "
@@ -255,10 +255,10 @@ def _rewritten(text: str, moved: Mapping[str, str]) -> str:
         if piece.startswith("#"):
             return piece
         value: str = tomllib.loads(f"value = {piece}")["value"]
-        new = _renamed(value, moved)
+        new = move_paths(value, moved)
         if new == value:
             return piece
-        unnamed.difference_update(path for path in moved if re.search(_path_pattern(path), value))
+        unnamed.difference_update(path for path in moved if re.search(path_pattern(path), value))
         return json.dumps(new, ensure_ascii=False)
 
     changed = _STRING.sub(replaced, text)
@@ -268,17 +268,6 @@ def _rewritten(text: str, moved: Mapping[str, str]) -> str:
             "it in a form that an archive cannot change. Move it to the folder of the study file."
         )
     return changed
-
-
-def _renamed(value: str, moved: Mapping[str, str]) -> str:
-    for path, archived in moved.items():
-        value = re.sub(_path_pattern(path), archived.replace("\\", r"\\"), value)
-    return value
-
-
-def _path_pattern(path: str) -> str:
-    """Return a pattern for a path that is a whole value, or a part of a model's specification."""
-    return rf"(?:^|(?<=[:=])){re.escape(path)}(?=$|[@+:?])"
 
 
 def left_out_names(files: Iterable[str], without: Iterable[str]) -> frozenset[str]:
