@@ -173,10 +173,10 @@ def _unrecorded(
     folder: Path, visible: Iterable[Path], recorded: Collection[Path]
 ) -> Iterator[CheckedFile]:
     for path in visible:
-        needs_none = is_record(path) or path.name == STUDY_FILE or path.name.startswith(STORE.name)
-        needs_none |= path.name == PAGE.name and (path.parent / STUDY_FILE).exists()
-        needs_none |= path == folder / MANIFEST
-        if not needs_none and {path, *path.parents}.isdisjoint(recorded):
+        is_exempt = is_record(path) or path.name == STUDY_FILE or path.name.startswith(STORE.name)
+        is_exempt |= path.name == PAGE.name and (path.parent / STUDY_FILE).exists()
+        is_exempt |= path == folder / MANIFEST
+        if not is_exempt and {path, *path.parents}.isdisjoint(recorded):
             sentence = "no record says how it was made."
             yield CheckedFile(path_from(folder, path), FileState.UNRECORDED, sentence)
 

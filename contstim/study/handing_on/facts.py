@@ -146,7 +146,8 @@ class StudyFacts(MaterialFacts):
     @cached_property
     def trials(self) -> Sequence[Trial]:
         """The trials of all groups."""
-        return self._items(DesignWaves if self.wave_step else MakeDesign, read_trials)
+        table = self.out(DesignWaves if self.wave_step else MakeDesign)
+        return self._items(table, read_trials)
 
     @cached_property
     def groups(self) -> int:

@@ -87,8 +87,7 @@ class MaterialFacts:
         path = Path(f"{self.out(kind)}.certificate.json")
         return read_json_object(path) if path.is_file() else {}
 
-    def _items(self, kind: type[Step[Any]], read: Callable[[Path], Sequence[Any]]) -> Sequence[Any]:
-        path = self.out(kind)
+    def _items(self, path: Path | None, read: Callable[[Path], Sequence[Any]]) -> Sequence[Any]:
         return read(path) if path is not None and path.is_file() else ()
 
     @cached_property
@@ -206,8 +205,7 @@ class MaterialFacts:
     @cached_property
     def natural(self) -> Sequence[Sentence]:
         """The natural sentences."""
-        path = self.path("sentences")
-        return read_stimuli(path) if path is not None and path.is_file() else ()
+        return self._items(self.path("sentences"), read_stimuli)
 
     @property
     def sentence_settings(self) -> SentenceSettings | None:
@@ -248,7 +246,7 @@ class MaterialFacts:
     @cached_property
     def pairs(self) -> Sequence[Pair]:
         """The natural pairs."""
-        return self._items(SelectPairs, read_pairs)
+        return self._items(self.out(SelectPairs), read_pairs)
 
     @cached_property
     def scores(self) -> ScoreTable | None:
@@ -259,12 +257,12 @@ class MaterialFacts:
     @cached_property
     def found_triplets(self) -> Sequence[Triplet]:
         """The triplets that searches found."""
-        return self._items(SearchTriplets, read_triplets)
+        return self._items(self.out(SearchTriplets), read_triplets)
 
     @cached_property
     def selected(self) -> Sequence[Triplet]:
         """The selected triplets."""
-        return self._items(SelectTriplets, read_triplets)
+        return self._items(self.out(SelectTriplets), read_triplets)
 
     @cached_property
     def searches(self) -> list[Row]:
@@ -318,7 +316,7 @@ class MaterialFacts:
     @cached_property
     def minimal_pairs(self) -> Sequence[ControversialMinimalPair]:
         """The selected minimal pairs."""
-        return self._items(SelectMinimalPairs, read_controversial_minimal_pairs)
+        return self._items(self.out(SelectMinimalPairs), read_controversial_minimal_pairs)
 
     @cached_property
     def verdicts(self) -> list[Row]:
