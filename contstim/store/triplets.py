@@ -129,7 +129,8 @@ class TripletStore:
     def refused_shares(self, results: Iterable[Result]) -> dict[str, float]:
         """Return judge → share of the judged sentences that only this judge refused.
 
-        Only searches for few new words have judges.
+        A judge is a language model that chooses sensible sentences. Only searches for few new words
+        have judges.
         """
         rows = self._store.rows(
             "SELECT json_extract(trail.value, '$.choice.judged'), "

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from contstim.study.study import Section, Study, StudyStage
 
 _TEXT = Reads("A text.", content="text")
+# Platforms whose exports cannot show a slider
 _BUTTON_PLATFORMS = ("pcibex", "psychopy", "gorilla", "qualtrics")
 
 

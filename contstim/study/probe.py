@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     ModelPair = tuple[str, str]
 
 _TRAINING, _SCORING = 3.0, 1.5  # durations of measuring a training and a model's scores, seconds
-_SENTENCES, _LARGEST_BLOCK = 64, 256
+_SENTENCES, _LARGEST_BLOCK = 64, 256  # number of sentences to score, and maximum for one call
 _MODELS_IN_MEMORY = 3
 _CONTEXTS, _CONTEXT_SECONDS = 4, 5.0  # usual number of contexts, and seconds to compare them
 

@@ -43,6 +43,7 @@ TRAINING, NATURAL_TEXT = RESULTS / "training.txt", RESULTS / "natural-text.txt"
 """Files to which the sentences of `english:N` are written: training text and natural text."""
 
 QUESTIONS = RESULTS / "questions.csv"
+"""Table of the questions to participants."""
 
 StepOf = TypeVar("StepOf", bound="Step[Any]")
 

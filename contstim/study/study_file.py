@@ -53,6 +53,7 @@ STUDY_FILE = "study.toml"
 KINDS = ("ngram", *NETWORKS)
 """Kinds of models that a study can train, each by `contstim train KIND`."""
 
+# Keys before the first section, and sections that are not commands
 _VALUES, _TABLES = ("title", "seed", "judge"), ("texts", "models", "loading")
 _ENDINGS = ("rule", "transform", "context")
 """Keys in a model's table that determine how the model scores sentences."""

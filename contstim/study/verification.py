@@ -50,14 +50,14 @@ class FileState(StrEnum):
 
     EDITED = "edited"
     MISSING = "missing"
-    ADDED = "added"
+    ADDED = "added"  # not in the list of the archive
     UNREADABLE = "unreadable"
-    UNFINISHED = "unfinished"
+    UNFINISHED = "unfinished"  # a run ended before the stage was done
     STALE = "stale"
     UNRECORDED = "no record"
-    CHANGING = "goes on changing"
-    GIVEN = "given"
-    HOLDS = "holds"
+    CHANGING = "goes on changing"  # such as a database
+    GIVEN = "given"  # an input that no command of this folder wrote
+    HOLDS = "holds"  # up to date
 
 
 _FINE = (FileState.HOLDS, FileState.GIVEN, FileState.CHANGING, FileState.UNRECORDED)

@@ -103,9 +103,9 @@ def archive_study(
                 "file. Or use --as-it-is; the texts of the archive then contain these sentences."
             )
         study_text, inputs = study_inputs(study, read_text(study.path.name))
-        results, astray = _results(stages)
-        if astray:
-            reporter.say(f"Excluded, because no stage writes them: {', '.join(astray)}.")
+        results, unclaimed = _results(stages)
+        if unclaimed:
+            reporter.say(f"Excluded, because no stage writes them: {', '.join(unclaimed)}.")
         study_text, inputs = _without_identities(study, study_text, inputs)
         study_files = {*map(identity, (*inputs.values(), *results.values(), Path(study.path.name)))}
         if identity(out) in study_files:
@@ -226,14 +226,14 @@ def _results(stages: Sequence[StudyStage]) -> tuple[dict[str, Path], list[str]]:
     # Stages declare only the main files of a report; records name all files
     for record in filter(None, map(Record.from_file, filter(None, records))):
         written |= {Path(name) for name in with_local_names(record, record.outputs)}
-    results, astray = {}, []
+    results, unclaimed = {}, []
     for path in visible_files(RESULTS):
         inside = path.relative_to(RESULTS)
         if not written.isdisjoint((path, *path.parents)):
             results[(ARCHIVED / inside).as_posix()] = path
         elif not path.name.startswith(STORE.name) and inside.parts[0] != _STORES:
-            astray.append(path.as_posix())
-    return results, astray
+            unclaimed.append(path.as_posix())
+    return results, unclaimed
 
 
 def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, Path]:
