@@ -157,16 +157,16 @@ def check_numbers(study: Study, problems: Problems) -> None:
             f"{groups} groups: choose per_pair = {2 * _next_multiple(half, groups)}, or groups "
             f"that divide {half}.",
         )
-    for items, of_pairs, item_name, step in (
+    for items, of_pairs, item_name, divisor in (
         (study.step(SelectPairs), numbers.pairs_of, "natural pairs", 1),
         (selection or search, numbers.selected_of, "triplets", quantiles),
     ):
-        for key, whom, number in _numbers_of(study, items, of_pairs):
+        for key, pair, number in _numbers_of(study, items, of_pairs):
             if groups and number % groups:
-                multiple = _next_multiple(number, step, groups)
+                multiple = _next_multiple(number, divisor, groups)
                 problems.add(
                     key,
-                    f"{number} {item_name} of {whom} cannot be divided evenly among {groups} "
+                    f"{number} {item_name} of {pair} cannot be divided evenly among {groups} "
                     f"groups: choose per_pair = {multiple}, or groups that divide {number}.",
                 )
     if groups == numbers.groups and not problems.has_problem("triplets", "per_pair"):
@@ -183,18 +183,18 @@ def _check_selection(
     study: Study, selection: SelectTriplets, numbers: StudyNumbers, problems: Problems
 ) -> None:
     n_searched, quantiles = numbers.searched_each, selection.settings.quantiles
-    for key, whom, number in _numbers_of(study, selection, numbers.selected_of):
+    for key, pair, number in _numbers_of(study, selection, numbers.selected_of):
         if number > n_searched:
             problems.add(
                 key,
-                f"{number} triplets of {whom} cannot be selected from {n_searched}: raise per_pair "
+                f"{number} triplets of {pair} cannot be selected from {n_searched}: raise per_pair "
                 f"under [triplets] to more than {number}.",
             )
         if quantiles and number % quantiles:
             multiple = _next_multiple(number, quantiles, numbers.groups)
             problems.add(
                 ("select", "triplets", "quantiles"),
-                f"{number} triplets of {whom} cannot be spread evenly over {quantiles} quantiles: "
+                f"{number} triplets of {pair} cannot be spread evenly over {quantiles} quantiles: "
                 f"choose per_pair = {multiple}, quantiles that divide {number}, or quantiles = 0.",
             )
 
