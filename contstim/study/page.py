@@ -139,8 +139,8 @@ def study_page(
     if running is None:
         parts += _guarded(next_step(facts, all(state.state == "done" for state in states)))
     if running is not None and so_far:
-        parts += [Heading(f"What {running.name} has found so far"), *so_far]
-    parts += [*_guarded(at_a_glance(facts)), Heading("What was done")]
+        parts += [Heading(f"Preliminary results of {running.name}"), *so_far]
+    parts += [*_guarded(at_a_glance(facts)), Heading("Stages of the study")]
     parts += _stages(states, running, stopped)
     for title, (section, kinds) in SECTIONS.items():
         if under := _guarded(section(facts)):

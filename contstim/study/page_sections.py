@@ -79,7 +79,7 @@ def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
         figures += [power.writes()[-1]] if power else []
         figures.append(Path(f"{facts.out(MakeDesign)}.summary.png"))
     main_figure = next((path for path in figures if path.is_file()), Path())
-    alternative = "models and people" if verdict else "the experiment"
+    alternative = "models and participants" if verdict else "the experiment"
     scatter = arrows(facts.selected or facts.found_triplets, facts.scores)
     parts = [*_picture(main_figure, alternative)], scatter
     yield from chain(*(parts if verdict else parts[::-1]))
@@ -302,7 +302,6 @@ def _waves(facts: StudyFacts) -> Iterator[Part]:
         yield Paragraph(" ".join(texts))
         text = "Shares of answers are biased, because waves stop when a difference is large."
         yield Paragraph((link(table, "All matches"), ". ", text))
-    names = ("wave", "people", "matches", "items")
     after = {row["wave"]: row for row in record["history"]}
     rows = []
     dropped: set[str] = set()
@@ -310,9 +309,10 @@ def _waves(facts: StudyFacts) -> Iterator[Part]:
         look = after.get(wave["wave"], {"surviving": [], "beaten": {}})
         new = [f"{rival} beats {m}" for m, rival in look["beaten"].items() if m not in dropped]
         dropped |= look["beaten"].keys()
-        numbers = (f"{wave[name]:,}" for name in names)
+        numbers = (f"{wave[name]:,}" for name in ("wave", "people", "matches", "items"))
         rows.append((*numbers, "; ".join(new), ", ".join(look["surviving"])))
-    yield Table((*names, "dropped after it", "remaining"), rows, notes=2, is_wide=True)
+    header = ("wave", "participants", "pairs of models", "items", "dropped after it", "remaining")
+    yield Table(header, rows, notes=2, is_wide=True)
 
 
 def _picture(path: Path, alternative: str) -> Iterator[Part]:
@@ -413,6 +413,6 @@ SECTIONS: dict[str, tuple[Callable[[StudyFacts], Iterator[Part]], frozenset[str]
     "What a participant will see": (_participant, frozenset({"design", "export"})),
     "Waves": (_waves, frozenset({"waves"})),
     "What the experiment can show": (_power, frozenset({"power"})),
-    "Who agrees with people": (_people, frozenset({"simulate", "import", "analyze"})),
+    "Agreement with participants": (_people, frozenset({"simulate", "import", "analyze"})),
     "What was left out": (_left_out, frozenset({"vocabulary", "sentences", "triplets"})),
 }

@@ -343,7 +343,7 @@ def _hopeless_tests(study: Study, numbers: StudyNumbers) -> Iterator[str]:
 
 
 def _expected_waves(step: DesignWaves, n_models: int) -> str:
-    """Return sentences about the expected numbers of people, items and hours."""
+    """Return sentences about the expected numbers of participants, items and hours."""
     size = expected_size(step.rules, n_models, seed=step.seed)
     trials = step.rules.trials_per_person + step.catch_per_group
     hours = [people * trials * step.seconds_per_trial / 3600 for people in size.people]
@@ -369,9 +369,8 @@ def _tests(study: Study, numbers: StudyNumbers) -> str:
         return f"{subject} {quantity(family.tests, 'test')} of participants: {needed} {THESE_ITEMS}"
     if settings.units == "crossed" or (settings.units == "auto" and family.hopeless):
         why = "" if settings.units == "crossed" else f" {crossed_instead(groups)}"
-        return (
-            f"{subject} {quantity(family.tests, 'crossed test')} of people and items: {needed}{why}"
-        )
+        tests = quantity(family.tests, "crossed test")
+        return f"{subject} {tests} of participants and items: {needed}{why}"
     rate = CORRECTIONS[settings.correction].partition(" (")[0]
     limits = family.caution("groups", settings.fdr) or (
         "Each test can be significant even if no other test is: its smallest possible p-value is "

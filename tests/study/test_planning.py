@@ -290,7 +290,7 @@ def test_smallest_p_value_of_planned_tests(study: Path, groups: int) -> None:
     # Benjamini and Hochberg: significance is easiest if all tests are significant
     futile = smallest_p >= 0.05
     if futile:
-        assert f" {n_tests} crossed tests of people and items: " in planned.tests
+        assert f" {n_tests} crossed tests of participants and items: " in planned.tests
         assert "no signed-rank test over groups" in planned.tests
     else:
         assert f" {n_tests} tests of {groups} groups" in planned.tests
