@@ -264,12 +264,9 @@ def environment() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Return the versions of contstim, Python, and libraries that may affect results."""
-    installed = {name: _library_version(name) for name in _LIBRARIES}
-    return {
-        "contstim": __version__,
-        "python": platform.python_version(),
-        **{name: version for name, version in installed.items() if version is not None},
-    }
+    libraries = {name: _library_version(name) for name in _LIBRARIES}
+    named = {"contstim": __version__, "python": platform.python_version(), **libraries}
+    return {name: version for name, version in named.items() if version is not None}
 
 
 @cache

@@ -38,7 +38,7 @@ from contstim.study.states import record_of
 from contstim.study.study import LOCK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from contstim.optimization.jobs.question import SearchQuestion
     from contstim.reporter import Reporter
@@ -102,21 +102,18 @@ class TimeEstimates:
         self._study, self._numbers = study, numbers
         self._n_natural, self._times = n_natural, times
 
-    def of_stages(self, states: Iterable[StageState]) -> list[Estimate]:
+    def of_stages(self, states: Sequence[StageState]) -> list[Estimate]:
         """Return the estimate for each stage; 0 seconds for a stage that is done."""
         done: Estimate = (0.0, 0.0, "done", "")
         return [done if s.state == "done" else self.of_stage(s.stage) for s in states]
 
-    def needs_measurement(self, states: Iterable[StageState]) -> bool:
+    def needs_measurement(self, states: Sequence[StageState]) -> bool:
         """Return True if a measurement could improve the estimate for a stage."""
-        for state in states:
-            step = state.stage.step
-            if state.state == "done":
-                continue
-            *_, basis, _ = self.of_stage(state.stage)
+        for state, (*_, basis, _) in zip(states, self.of_stages(states), strict=True):
+            step, is_known = state.stage.step, basis in ("done", "measured")
             if isinstance(step, TrainNetwork) and basis == "unknown":
                 return True
-            if isinstance(step, ScoreSentences | SearchTriplets) and basis != "measured":
+            if isinstance(step, ScoreSentences | SearchTriplets) and not is_known:
                 return bool(self._study.existing_models)
         return False
 
