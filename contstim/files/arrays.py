@@ -30,7 +30,7 @@ def read_npy(path: Path | str) -> npt.NDArray[Any]:
     """Read the array of an `.npy` file.
 
     Raises:
-        InputError: if the file cannot be read, or is not an array without Python objects.
+        InputError: if the file cannot be read, is not an array, or contains Python objects.
     """
     with decoding(path, "an .npy of a plain array"), Path(path).open("rb") as file:
         return _read_array(file, Path(path).stat().st_size)
@@ -40,8 +40,8 @@ def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:
     """Read the arrays of an `.npz` file, by name.
 
     Raises:
-        InputError: if the file cannot be read, has two arrays of one name, or has a member that is
-            not an array without Python objects.
+        InputError: if the file cannot be read, or has two arrays of one name; if a member is not an
+            array, or contains Python objects.
     """
     with decoding(path, "an .npz of plain arrays"), ZipFile(path) as archive:
         members = archive.infolist()

@@ -43,7 +43,7 @@ def parse_json(text: str | bytes, source: object, *, constants: bool = False) ->
     with _source_errors(source, "JSON"):
         value = json.loads(
             text,
-            parse_constant=float if constants else _refuse_constant,
+            parse_constant=float if constants else _parse_finite,
             parse_float=_parse_finite,
             object_pairs_hook=_make_object,
         )
@@ -84,7 +84,7 @@ def parse_toml(text: str | bytes, source: object) -> dict[str, Any]:
 def parse_json_lines(
     lines: Iterable[str], path: Path | str, *, constants: bool = False
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Parse JSON Lines: for each line that is not blank, yield its number, from 1, and its object.
+    """Parse JSON Lines: yield the number (from 1) and the object of each line that is not blank.
 
     Raises:
         InputError: if a line is not one JSON object (names the line).
@@ -153,7 +153,7 @@ def refuse_other_format(path: Path | str, content: Mapping[str, Any]) -> None:
     if content.get("format", FORMAT) != FORMAT:
         raise InputError(
             f"{path} has the format {shortened(content['format'])}, but this version of "
-            f"contstim reads {FORMAT}. Make the file again, or use the version that wrote it."
+            f"contstim reads {FORMAT}. Create the file again, or use the version that wrote it."
         )
 
 
@@ -189,10 +189,6 @@ def _decode(text: str | bytes, source: object) -> str:
     with reading(source):
         # Windows editors begin files with a byte order mark
         return text.decode("utf-8-sig")
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _parse_finite(text: str) -> float:

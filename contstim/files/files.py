@@ -27,9 +27,9 @@ def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
     """Write a file atomically: yield a temporary path, which replaces the target on success.
 
     If the run is interrupted, the target is unchanged. Missing folders are created. If the target
-    is a link, the linked file is replaced. A new file that is not private gets the permissions of
-    the old file. Only the owner may read a private file. The content for a device or a pipe, such
-    as `/dev/stdout`, is copied to it.
+    is a link, the linked file is replaced. The new file has the permissions of the old file; if it
+    is `private`, only the owner may read it. If the target is a device or a pipe, such as
+    `/dev/stdout`, the content is copied to it.
 
     Raises:
         InputError: if the target cannot be written, or the text cannot be encoded as UTF-8.
@@ -71,7 +71,7 @@ def is_device(path: Path | str) -> bool:
 
 @contextmanager
 def reading(source: object, error: type[ContstimError] = InputError) -> Iterator[None]:
-    """Convert errors of reading and decoding to errors of the class `error` that name the source.
+    """Replace errors of reading and decoding by errors of the class `error`, which name the source.
 
     Raises:
         ContstimError: if the source cannot be read or decoded.
@@ -103,7 +103,7 @@ def decoding(path: Path | str, kind: str) -> Iterator[None]:
 
 
 def refuse_device(path: Path | str) -> None:
-    """Refuse devices and pipes as inputs, because they may have no end.
+    """Refuse devices and pipes as inputs, because reading them may never end.
 
     Raises:
         OSError: if the path is a device, a pipe or a socket, or does not exist.
@@ -115,18 +115,12 @@ def refuse_device(path: Path | str) -> None:
 
 def is_file(path: Path | str) -> bool:
     """Return True if the path is a file, and False if its name is too long for the file system."""
-    try:
-        return Path(path).is_file()
-    except OSError:
-        return False
+    return os.path.isfile(path)  # noqa: PTH113 (raises no error for long names)
 
 
 def is_folder(path: Path | str) -> bool:
     """Return True if the path is a folder, and False if its name is too long."""
-    try:
-        return Path(path).is_dir()
-    except OSError:
-        return False
+    return os.path.isdir(path)  # noqa: PTH112 (raises no error for long names)
 
 
 def path_inside(folder: Path | str, name: str) -> Path:
@@ -234,7 +228,7 @@ def visible_files(folder: Path) -> list[Path]:
 
 
 def is_record(path: Path | str) -> bool:
-    """Return True if a file is a record (see `contstim.files.records`), judging by its name."""
+    """Return True if a path has the name of a record (see `contstim.files.records`)."""
     name = Path(path).name
     return name.endswith(".meta.json") or name == "training.json"
 
@@ -250,8 +244,8 @@ def file_lock(path: Path, holder: str) -> Iterator[str | None]:
         holder: description of this process, which the lock file shows to other processes.
 
     Yields:
-        None if this process has acquired the lock; otherwise the description of the process that
-        has it, empty if unknown.
+        None if this process has acquired the lock. Otherwise, the description of the process that
+        holds it; empty if unknown.
 
     Raises:
         StoreError: if the lock file cannot be used.
@@ -281,7 +275,10 @@ def file_lock(path: Path, holder: str) -> Iterator[str | None]:
 
 
 def lock_holder(path: Path) -> str | None:
-    """Return the description (may be empty) of the process that has a lock; None for no process."""
+    """Return the description of the process that holds a lock; None if no process holds it.
+
+    The description can be empty.
+    """
     try:
         with path.open("r+", encoding="utf-8") as file:  # network file systems need "r+"
             return None if _acquire(file) else file.read().strip()

@@ -141,8 +141,6 @@ class Record:
         Raises:
             InputError: if the record has the format of another version of contstim.
         """
-        if not path.is_file():
-            return None
         try:
             content = read_json_object(path)
         except ContstimError:
@@ -179,8 +177,8 @@ def write_record(
             no record.
         inputs: files and folders that were read. None, standard input (`-`), devices and removed
             files are ignored.
-        outputs: further output files, such as a certificate. None stores no checksums, for an
-            output that still changes (a database).
+        outputs: further output files, such as a certificate. With None, the record has no checksums
+            of outputs; use it for a database, which still changes.
         facts: further entries of the record.
 
     Raises:
@@ -202,11 +200,8 @@ def checksums(
 
     Missing paths and devices are ignored. Checksums of folders ignore files of `to_edit`.
     """
-    digests = {}
-    for path in map(Path, paths):
-        if path.exists() and not is_device(path):
-            digests[path_from(folder.resolve(), path.resolve())] = checksum(path, to_edit)
-    return digests
+    existing = [path for path in map(Path, paths) if path.exists() and not is_device(path)]
+    return {path_from(folder.resolve(), p.resolve()): checksum(p, to_edit) for p in existing}
 
 
 def path_from(folder: Path, path: Path) -> str:
@@ -219,7 +214,7 @@ def path_from(folder: Path, path: Path) -> str:
 
 @contextmanager
 def recorded_as(command: Sequence[str]) -> Iterator[None]:
-    """In this context, store `command` instead of the command line in all records."""
+    """Within the `with` statement, store `command` instead of the command line in all records."""
     token = _command.set(tuple(command))
     try:
         yield
@@ -269,12 +264,9 @@ def environment() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Return the versions of contstim, Python, and libraries that may affect results."""
-    installed = {name: _library_version(name) for name in _LIBRARIES}
-    return {
-        "contstim": __version__,
-        "python": platform.python_version(),
-        **{name: version for name, version in installed.items() if version is not None},
-    }
+    libraries = {name: _library_version(name) for name in _LIBRARIES}
+    named = {"contstim": __version__, "python": platform.python_version(), **libraries}
+    return {name: version for name, version in named.items() if version is not None}
 
 
 @cache

@@ -15,7 +15,6 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
-from itertools import chain
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias, TypeVar
@@ -27,7 +26,7 @@ from contstim.files.documents import (
     refuse_other_format,
     shortened,
 )
-from contstim.files.files import is_file, reading, writing
+from contstim.files.files import reading, writing
 from contstim.wording import find_duplicates
 
 if TYPE_CHECKING:
@@ -111,15 +110,14 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
             import pyarrow.parquet as pq
 
             pq.write_table(pa.table(dict(columns)), partial)
-        elif kind == ".jsonl":
-            with partial.open("w", encoding="utf-8", newline="\n") as file:
-                # Python writes and reads -inf as -Infinity, which is not JSON
-                for row in zip(*map(_as_python, columns.values()), strict=True):
-                    cells = dict(zip(columns, row, strict=True))
-                    file.write(json.dumps(cells, ensure_ascii=False) + "\n")
         else:
             with partial.open("w", encoding="utf-8", newline="") as file:
-                write_csv(file, columns, "\t" if kind == ".tsv" else ",")
+                if kind == ".jsonl":
+                    rows = cells_by_name({name: _as_python(c) for name, c in columns.items()})
+                    # Python writes and reads -inf as -Infinity, which is not JSON
+                    file.writelines(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+                else:
+                    write_csv(file, columns, "\t" if kind == ".tsv" else ",")
 
 
 def write_csv(file: TextIO, columns: Mapping[str, Column], delimiter: str = ",") -> None:
@@ -173,12 +171,15 @@ def read_rows(
 ) -> tuple[_Row, ...]:
     """Read the rows of a table into instances of a dataclass; the inverse of `columns_of`.
 
-    Columns that are not fields are ignored. (pydantic would accept `1_000`, `true` and `nan` as
-    numbers, and refuse `1e3`.)
+    Columns that are not fields are ignored.
 
-    `readers` maps names or types of fields to parser and noun; see `parsed`. `aliases` maps other
-    names of columns to fields. If the column of a field with a default is missing, the parser gets
-    None as each cell. The attribute TABLE of `kind` describes the table in messages.
+    Args:
+        path: path of the table.
+        kind: dataclass of a row. Its attribute TABLE describes the table in messages.
+        readers: name or type of a field → parser and noun; see `parsed`. If the column of a field
+            with a default is missing, the parser receives None for each row.
+        may_be_empty: whether a table without rows is accepted.
+        aliases: other name of a column → field.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, or a cell cannot be parsed.
@@ -190,18 +191,11 @@ def read_rows(
         rows = getattr(kind, "TABLE", _INNER_CAPITAL.sub(" ", kind.__name__).lower() + "s")
         raise InputError(f"{path} is not a table of {rows}: it lacks {', '.join(missing)}.")
     nulls = [None] * max(map(len, columns.values()))
-    typed = [
-        parsed(
-            path,
-            field.name,
-            columns.get(field.name, nulls),
-            *(readers.get(field.name) or readers[str(field.type)]),
-        )
-        for field in fields(kind)
-    ]
-    names = [field.name for field in fields(kind)]
-    rows = zip(*typed, strict=True)
-    return tuple(kind(**dict(zip(names, values, strict=True))) for values in rows)
+    typed = {}
+    for field in fields(kind):
+        cells, reader = columns.get(field.name, nulls), readers.get(field.name)
+        typed[field.name] = parsed(path, field.name, cells, *(reader or readers[str(field.type)]))
+    return tuple(kind(**values) for values in cells_by_name(typed))
 
 
 def needed_columns(
@@ -240,13 +234,11 @@ def cells_by_name(table: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def _read_columns(path: Path, kind: str, may_be_empty: bool) -> dict[str, list[Any]]:
-    record = Path(f"{path}.meta.json")
-    if is_file(record):
-        # A damaged record is ignored, but a record of another format is an error
-        content: dict[str, Any] = {}
-        with suppress(InputError):
-            content = read_json_object(record, constants=True)
-        refuse_other_format(path, content)
+    # A missing or damaged record is ignored, but a record of another format is an error
+    content: dict[str, Any] = {}
+    with suppress(InputError):
+        content = read_json_object(f"{path}.meta.json", constants=True)
+    refuse_other_format(path, content)
     with reading(path):
         if kind == ".parquet":
             columns = _read_parquet(path)
@@ -276,21 +268,17 @@ def _read_parquet(path: Path) -> dict[str, list[Any]]:
 
 
 def _as_python(column: Column) -> Sequence[Any]:
-    # Texts of Python's numbers are exact
+    # `json` writes only Python's numbers; their texts have as many digits as an exact copy needs
     return column.tolist() if hasattr(column, "tolist") else column
 
 
 def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
-    lines = iter(file)
-    first_line = next(lines, "")
+    lines = list(file)
     # The most frequent separator in the header, outside quotes; for ties, a comma
-    delimiter = max(",;\t", key=_QUOTED.sub("", first_line).count)
-    text_lines: Iterable[str] = chain([first_line], lines)
-    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
-    if delimiter == "\t":
-        text_lines = list(text_lines)
-        quoting = csv.QUOTE_NONE if _is_unquoted(text_lines) else csv.QUOTE_MINIMAL
-    reader = csv.reader(text_lines, delimiter=delimiter, quoting=quoting, strict=True)
+    delimiter = max(",;\t", key=_QUOTED.sub("", lines[0] if lines else "").count)
+    is_unquoted = delimiter == "\t" and _is_unquoted(lines)
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if is_unquoted else csv.QUOTE_MINIMAL
+    reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
     header: list[str] = []
     columns: list[list[Any]] = []
     line = 1  # first line of the row; a row with line breaks in cells has several lines
@@ -369,7 +357,7 @@ def _replace_commas(
 
 def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {}
-    for line, row in parse_json_lines(file, path, constants=True):  # scores of -inf
+    for line, row in parse_json_lines(file, path, constants=True):  # scores can be -inf
         if columns and row.keys() != columns.keys():
             raise InputError(f"{path}, line {line}: expected the same columns in every row.")
         for name, value in row.items():
@@ -426,7 +414,7 @@ def number(value: Any, *, must_be_whole: bool = False, infinite: bool = False) -
 
     Unlike Python, refuse underscores (`1_000`), digits of other scripts, true, false and nan.
 
-    The text `2.0` is a whole number. Only with `infinite`, the number may be infinite.
+    The text `2.0` is a whole number. Infinite numbers are accepted only with `infinite`.
 
     Raises:
         ValueError: if the cell is not such a number.

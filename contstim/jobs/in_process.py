@@ -136,7 +136,7 @@ class InterleavedExecutor(Executor):
 
 
 def check_worker_count(workers: int | None) -> int | None:
-    """Check a requested number of workers, and return it.
+    """Return a requested number of workers after checking it; None is accepted.
 
     Raises:
         InputError: if the number is below 1.

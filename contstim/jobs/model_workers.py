@@ -40,8 +40,8 @@ def remote_scorers(
     chunk is repeated. Results do not depend on such failures, the executor or the number of
     workers.
 
-    A model is `[NAME=]SPECIFICATION`. For the other arguments, see `worker_pool`; `task_limit` is
-    for one chunk and includes loading the model.
+    A model is `[NAME=]SPECIFICATION`. For the other arguments, see `worker_pool`. A task is one
+    chunk; its time limit also applies to loading the model.
 
     Raises:
         ModelError: see `load_scorers`.
@@ -89,7 +89,7 @@ class ModelTask(WorkerTask[WorkerContext]):
             return "Loading the model"
         items = self.call.arguments[0]
         if not isinstance(items, tuple) or not items:
-            return f"{self.call.method}"
+            return self.call.method
         first = getattr(items[0], "text", items[0])
         return f"{self.call.method} of {len(items):,} items from {shortened(first)} on"
 
@@ -102,7 +102,8 @@ class ModelTask(WorkerTask[WorkerContext]):
         (scorer,) = context.scorers((self.model,))
         if not self.fingerprint:
             return scorer.convention, scorer.training_text
-        # If the file was overwritten, scores of the old and the new model would get the same name
+        # The model's file may have been overwritten. Scores of the old and the new model would then
+        # have the same name
         if scorer.convention.fingerprint != self.fingerprint:
             raise ModelError(
                 f"{scorer.name} has changed since scoring began. Run the same command again."
@@ -114,8 +115,8 @@ class ModelTaskQueue(TaskQueue[Any]):
     """Independent tasks of several models.
 
     Args:
-        tasks: tasks; workers take the tasks of a model in this order. Each task has the attributes
-            `model` (a specification) and `text` (a noun phrase for messages).
+        tasks: tasks with the attributes `model` (a specification) and `text` (a noun phrase for
+            messages). Workers take the tasks of a model in this order.
         receive: callback for each task and its result.
 
     Attributes:
@@ -170,8 +171,8 @@ class ModelTaskQueue(TaskQueue[Any]):
         if can_retry:
             error = WorkerError(
                 f"{task.text} failed {attempt} times: {error}. Finished results are stored. Check "
-                f"whether the model fits the memory and the time limit of a task, and run the same "
-                f"command again."
+                "whether the model fits into memory, and whether the time limit of a task is long "
+                "enough. Then run the same command again."
             )
         self.errors.setdefault(task.model, error)
         self._waiting[task.model].clear()

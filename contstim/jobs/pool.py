@@ -79,7 +79,7 @@ class Executor(ABC):
     """Number of workers, known after `start`; workers are numbered from 0."""
 
     shares_models: bool = False
-    """Whether workers share loaded models. If so, concurrent tasks of one model are faster."""
+    """Whether workers share loaded models; this makes concurrent tasks of one model faster."""
 
     silence: float = inf
     """A worker without a sign of life for this many seconds is assumed to hang."""
@@ -200,7 +200,7 @@ class Pool:
                     self._on_reply(number, reply, queue)
                 case number, WorkerError() as death:
                     self._on_death(number, str(death), queue)
-            # Check deadlines after the event, because a result that arrived in time must count
+            # Check deadlines after the event, so that a result that arrived in time is used
             late = [n for n, worker in self._workers.items() if worker.deadline < monotonic()]
             for number in late:
                 self.replace(number)
@@ -229,9 +229,9 @@ class Pool:
     def silent_workers(self) -> list[int]:
         """Return the workers without a sign of life for more than `Executor.silence` seconds.
 
-        Check at most once a second; between checks, return no workers. A pause between two checks
-        counts as at most two seconds. A longer pause means that this process was busy or suspended,
-        not that workers hang.
+        Check at most once a second; between checks, return no workers. Time between two checks
+        counts as at most two seconds. If more time passed, this process was busy or suspended; it
+        does not show that workers hang.
         """
         now = monotonic()
         if now - self._last_check < PULSE:

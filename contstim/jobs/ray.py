@@ -24,16 +24,16 @@ _PATIENCE = 10  # seconds to wait for a connection to the cluster
 class RayExecutor(Executor):
     """Workers as actors that Ray assigns to machines.
 
-    The environment variable RAY_ADDRESS has the address of a cluster, or `auto` for the cluster of
-    this machine. Without it, a cluster is started here.
+    The environment variable RAY_ADDRESS contains the address of a cluster, or `auto` for a running
+    cluster on this machine. Without it, a cluster is started on this machine.
 
     Args:
         workers: number of workers; None for as many as the cluster's GPUs and processors allow.
         gpus_per_worker: number of GPUs for each worker, or a fraction such as 0.5. None means 1 if
             the cluster has GPUs and the device is not `cpu`, otherwise 0.
         silence: see `Executor.silence`, seconds. A library that reads a large model may block the
-            heartbeat for minutes. The default is longer than for processes, because the processor
-            time on another machine is unknown.
+            heartbeat for minutes. `ProcessExecutor` then uses processor time as a sign of life.
+            Here it is unknown, so that the default must be longer.
 
     Raises:
         InputError: if there is fewer than one worker, or `gpus_per_worker` is negative.
@@ -162,7 +162,10 @@ class RayExecutor(Executor):
         return None
 
     def signs_of_life(self) -> dict[int, object]:
-        """Return ready worker → pending heartbeat, replaced by a new one after each answer."""
+        """Return ready worker → pending heartbeat.
+
+        After the answer to a heartbeat, a new one replaces it.
+        """
         for worker in self._processes:
             heartbeat = self._beats.get(worker)
             if heartbeat is None or self._ray.wait([heartbeat], timeout=0)[0]:

@@ -29,7 +29,7 @@ _CHECKS = 300  # maximum number of checks
 
 
 def belonging(mark: str, folder: str) -> list[int]:
-    """Find this user's processes that have the mark or write to files in the folder."""
+    """Return the numbers of this user's processes that have the mark or write into the folder."""
     marked = f"{VARIABLE}={mark}".encode()
     processes = []
     for process in Path("/proc").glob("[0-9]*"):

@@ -46,9 +46,9 @@ class Reply:
 
 @dataclass
 class WorkerContext:
-    """A worker's options and models; models are loaded on demand, and the last few stay loaded.
+    """A worker's options and models. A model is loaded on demand; the last few models stay loaded.
 
-    Before the first task, the context contains only options and can be pickled.
+    Before the first task, the context contains only options, so that it can be pickled.
 
     Attributes:
         capacity: maximum number of models that stay loaded; more if the current task needs more.

@@ -1,8 +1,8 @@
 """The SQLite file of a study.
 
-One process at a time uses the file. Other processes get an error, even if they only read. SQLite's
-locks are not reliable on network file systems. Its write-ahead log needs memory that all processes
-share, so they would have to run on one machine.
+One process at a time uses the file. Other processes get an error, even if they only read. There are
+two reasons. SQLite's locks are not reliable on network file systems. And processes that share its
+write-ahead log must run on one machine, because the log needs shared memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from contstim.store.times import times_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import TracebackType
 
     from contstim.files.arrays import FloatArray
 
@@ -71,7 +70,7 @@ class Store:
         except StoreError:
             self.close()
             raise
-        # Changes so far made the tables; later changes are results
+        # The changes so far made the tables; all later changes store results
         self._changes = self._connection.total_changes
 
     @contextmanager
@@ -138,7 +137,7 @@ class Store:
         Raises:
             StoreError: if the file is damaged.
         """
-        # The column `sentence` has Sentence.text or, for continuations, Continuation.text
+        # The column `sentence` contains Sentence.text or, for continuations, Continuation.text
         query = (
             "SELECT sentence, log_prob FROM score JOIN model ON model.id = score.model "
             "WHERE fingerprint = ? AND sentence IN (SELECT value FROM json_each(?))"
@@ -172,16 +171,11 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, error_class: type[BaseException] | None, *_: object) -> None:
         is_unused = self._is_new and self._connection.total_changes == self._changes
         self.close()
         # After an error, remove the files if this run created them and stored no results
-        if error is not None and is_unused:
+        if error_class is not None and is_unused:
             for path in (self.path, self.times.path):
                 path.unlink(missing_ok=True)
             if self._makes_folder and not any(self.path.parent.iterdir()):

@@ -1,8 +1,8 @@
 """Measurements next to a study's store: times of units of work, and comparisons of contexts.
 
-Units of work are triplets, scored sentences, loaded models and trainings. Times are totals over
-runs, so a run with mostly cached results hardly changes the mean time. A context is the text that a
-causal model reads before a sentence.
+Units of work are triplets, scored sentences, loaded models and trainings. Units and seconds are
+summed over runs. A run with mostly cached results measures few units, and hardly changes the mean
+time. A context is the text that a causal model reads before a sentence.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from contstim.files.documents import read_json_object, write_json
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-_MEMORY = 100.0  # maximum number of units for which older measurements count
+_MEMORY = 100.0  # maximum weight of older measurements, in units
 _SECONDS = 30.0  # minimum time between two automatic writes of the file
 
 
@@ -60,11 +60,9 @@ class Times:
         self._times: dict[str, MeasuredTime] = {}
         self.contexts: dict[str, dict[str, Any]] = {}
         self._saved, self._changed = monotonic(), False
-        content: dict[str, Any] = {}
-        with suppress(ContstimError):
-            content = read_json_object(path) if path.is_file() else {}
-        if content.get("machine") == self._machine:
-            with suppress(TypeError, AttributeError):
+        with suppress(ContstimError, AttributeError, KeyError, TypeError):
+            content = read_json_object(path)
+            if content["machine"] == self._machine:
                 times = content["times"].items()
                 self._times = {key: MeasuredTime(**values) for key, values in times}
                 self.contexts = dict(content.get("contexts", {}))
@@ -111,5 +109,5 @@ class Times:
 
 
 def times_beside(store: Path | str) -> Times:
-    """Return the times next to a store: `contstim.sqlite.times.json` for `contstim.sqlite`."""
+    """Read the times in the file next to a store, such as `contstim.sqlite.times.json`."""
     return Times(Path(f"{store}.times.json"))

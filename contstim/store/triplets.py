@@ -1,8 +1,8 @@
 """Triplets of a study: cached results of searches, and floors of plausibility.
 
-The key of a result is a digest of everything that determines it: models, natural sentence, words,
-settings. A changed study thus reuses all results with unchanged keys. A floor is the lowest
-plausible log-probability under a model (see `contstim.optimization.jobs.floors`).
+The key of a result is a digest of everything that determines the result: models, natural sentence,
+words and settings. After a change of the study, all results with unchanged keys are reused. A floor
+is the lowest plausible log-probability under a model (see `contstim.optimization.jobs.floors`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 State: TypeAlias = Literal["found", "inadmissible", "failed"]
 """Final state of the search for a triplet."""
 
-# In the table `floor`, a row with this quantile and 0 words contains a standard deviation. With a
-# separate table, the layout would change, and earlier stores could not be read
+# In the table `floor`, a row with this quantile and 0 words contains a standard deviation. A
+# separate table would change the layout, and earlier stores could not be read
 _SD = -1.0
 
 
@@ -129,7 +129,8 @@ class TripletStore:
     def refused_shares(self, results: Iterable[Result]) -> dict[str, float]:
         """Return judge → share of the judged sentences that only this judge refused.
 
-        Only searches for few new words have judges.
+        A judge is a language model that chooses sensible sentences. Only searches for few new words
+        have judges.
         """
         rows = self._store.rows(
             "SELECT json_extract(trail.value, '$.choice.judged'), "
@@ -182,11 +183,11 @@ class TripletStore:
             )
 
     def natural_sd(self, model: str, words: str) -> float | None:
-        """Return the standard deviation of scores of natural sentences; None if not stored."""
+        """Return the standard deviation of the scores of natural sentences; None if not stored."""
         return self.floors(model, words, _SD).get(0)
 
     def keep_natural_sd(self, model: str, words: str, sd: float) -> None:
-        """Store a standard deviation, so that later runs use it even with other sentences."""
+        """Store this standard deviation, so that later runs use it even with other sentences."""
         self.keep_floors(model, words, _SD, {0: sd})
 
 

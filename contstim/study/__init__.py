@@ -13,11 +13,11 @@ stages         makes stages of sections and connects their inputs and outputs
 feasibility    checks before a run, such as that each path is written by one stage
 states         state of each stage and its reason, by the records of steps
 running        runs the stages that are not up to date
-planning       work of a run, its feasibility, its durations, and what its tests can show
+planning       plan of a run: work of the stages, durations, and effects that tests can detect
 amounts        numbers of items, and the natural sentences that a study needs and has
-times          durations of stages, from earlier runs or a measured speed
+times          durations of stages, estimated from earlier runs or measured speeds
 page           the page of a study, `index.html`, updated during a run
 page_sections  tables and figures of the page; their text is in page.md.jinja
-verification   whether files changed since commands wrote them
+verification   finds files that changed since commands wrote them
 handing_on     archive of a study, from which others reproduce its results
 """

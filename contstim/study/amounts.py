@@ -45,7 +45,8 @@ class StudyNumbers:
     """Numbers that follow from a study file; 0 for items that the study does not have.
 
     Attributes:
-        searched_each: number of triplets to search for each pair of models.
+        searched_each: number of triplets to search for each pair of models. A triplet is a natural
+            sentence and two synthetic sentences.
         searched: total number of triplets to search.
         selected_of: pair of models → number of triplets that become trials.
         selected: total number of triplets that become trials.
@@ -63,13 +64,12 @@ class StudyNumbers:
         self.models = len(study.models)
         self.searched_each = search.settings.per_pair if search else 0
         self.pairs_each = pairs.settings.per_pair if pairs else 0
-        self.selected_of = _of_pairs(study, selection or search)
-        self.pairs_of = _of_pairs(study, pairs)
+        self.selected_of = _counts_by_pair(study, selection or search)
+        self.pairs_of = _counts_by_pair(study, pairs)
         self.model_pairs = len(self.pairs_of)
         self.searched = self.model_pairs * self.searched_each
-        self.selected, self.natural_pairs = (
-            sum(numbers.values()) for numbers in (self.selected_of, self.pairs_of)
-        )
+        self.selected = sum(self.selected_of.values())
+        self.natural_pairs = sum(self.pairs_of.values())
         self.minimal_pairs = self.model_pairs * minimal.settings.per_pair if minimal else 0
         self.groups = design.groups if design else 0
         self.random_per_group = design.random_per_group if design else 0
@@ -106,7 +106,7 @@ class StudyNumbers:
         return needs if needs.in_all else None
 
 
-def _of_pairs(study: Study, step: Selection | None) -> dict[ModelPair, int]:
+def _counts_by_pair(study: Study, step: Selection | None) -> dict[ModelPair, int]:
     """Return pair of models → number of items, from the table of counts or `per_pair`."""
     counts: dict[ModelPair, int] = {}
     path = getattr(step, "counts", None) if step else None
@@ -117,7 +117,7 @@ def _of_pairs(study: Study, step: Selection | None) -> dict[ModelPair, int]:
     return {pair: counts.get(pair, per_pair) for pair in combinations(study.names, 2)}
 
 
-def most_sentences(study: Study) -> int | None:
+def max_sentences(study: Study) -> int | None:
     """Return the maximum number of natural sentences in the study's text; None if unknown."""
     if (embedded := embedded_text(study.texts.natural)) is not None:
         return embedded
@@ -131,9 +131,9 @@ def most_sentences(study: Study) -> int | None:
 def check_numbers(study: Study, problems: Problems) -> None:
     """Check that enough items can be selected, and that groups can get equal numbers of them."""
     numbers = StudyNumbers(study)
-    # If the number of groups is invalid, this is already reported, and `numbers` has the default
-    # number. Do not check this default
-    groups = 0 if problems.concern("design", "groups") else numbers.groups
+    # An invalid number of groups is already reported. `numbers` then has the default number. Do not
+    # check this default
+    groups = 0 if problems.has_problem("design", "groups") else numbers.groups
     search, selection = study.step(SearchTriplets), study.step(SelectTriplets)
     quantiles = selection.settings.quantiles if selection and search else 0
     if selection and search:
@@ -157,20 +157,20 @@ def check_numbers(study: Study, problems: Problems) -> None:
             f"{groups} groups: choose per_pair = {2 * _next_multiple(half, groups)}, or groups "
             f"that divide {half}.",
         )
-    for items, of_pairs, item_name, step in (
+    for items, of_pairs, item_name, divisor in (
         (study.step(SelectPairs), numbers.pairs_of, "natural pairs", 1),
         (selection or search, numbers.selected_of, "triplets", quantiles),
     ):
-        for key, whom, number in _numbers_of(study, items, of_pairs):
+        for key, pair, number in _numbers_of(study, items, of_pairs):
             if groups and number % groups:
-                multiple = _next_multiple(number, step, groups)
+                multiple = _next_multiple(number, divisor, groups)
                 problems.add(
                     key,
-                    f"{number} {item_name} of {whom} cannot be divided evenly among {groups} "
+                    f"{number} {item_name} of {pair} cannot be divided evenly among {groups} "
                     f"groups: choose per_pair = {multiple}, or groups that divide {number}.",
                 )
-    if groups == numbers.groups and not problems.concern("triplets", "per_pair"):
-        maximum, needs = most_sentences(study), numbers.needs
+    if groups == numbers.groups and not problems.has_problem("triplets", "per_pair"):
+        maximum, needs = max_sentences(study), numbers.needs
         if maximum is not None and needs is not None and maximum < needs.in_all:
             problems.add(
                 ("texts", "natural"),
@@ -183,18 +183,18 @@ def _check_selection(
     study: Study, selection: SelectTriplets, numbers: StudyNumbers, problems: Problems
 ) -> None:
     n_searched, quantiles = numbers.searched_each, selection.settings.quantiles
-    for key, whom, number in _numbers_of(study, selection, numbers.selected_of):
+    for key, pair, number in _numbers_of(study, selection, numbers.selected_of):
         if number > n_searched:
             problems.add(
                 key,
-                f"{number} triplets of {whom} cannot be selected from {n_searched}: raise per_pair "
+                f"{number} triplets of {pair} cannot be selected from {n_searched}: raise per_pair "
                 f"under [triplets] to more than {number}.",
             )
         if quantiles and number % quantiles:
             multiple = _next_multiple(number, quantiles, numbers.groups)
             problems.add(
                 ("select", "triplets", "quantiles"),
-                f"{number} triplets of {whom} cannot be spread evenly over {quantiles} quantiles: "
+                f"{number} triplets of {pair} cannot be spread evenly over {quantiles} quantiles: "
                 f"choose per_pair = {multiple}, quantiles that divide {number}, or quantiles = 0.",
             )
 
@@ -202,7 +202,7 @@ def _check_selection(
 def _numbers_of(
     study: Study, step: Selection | None, of_pairs: Mapping[ModelPair, int]
 ) -> Iterator[tuple[Key, str, int]]:
-    """Yield key in the study file, text that names the pairs of models, and items per pair."""
+    """Yield key in the study file, text that names pairs of models, and number of items."""
     if step is None:
         return
     if getattr(step, "counts", None) is None:
@@ -250,8 +250,8 @@ def natural_supply(
     If earlier stages are not done, their outputs are made in memory: sentences of the embedded
     English, and a vocabulary that may include words that models do not know.
 
-    The current folder must be the study's. If `time.monotonic()` reaches `deadline` while a text is
-    read, an error is raised.
+    The current folder must be the study's folder. If `time.monotonic()` reaches `deadline` while a
+    text is read, an error is raised.
 
     Returns:
         None if the study has no natural sentences, or another stage has not written their text yet.
@@ -318,8 +318,8 @@ def count_missing(numbers: StudyNumbers, supply: NaturalSupply | None) -> int:
     return 0 if needs is None or supply is None else max(needs.in_all - supply.number, 0)
 
 
-def too_few(numbers: StudyNumbers, supply: NaturalSupply | None) -> Iterator[str]:
-    """Yield a remedy if there are fewer natural sentences than the study needs."""
+def shortages(numbers: StudyNumbers, supply: NaturalSupply | None) -> Iterator[str]:
+    """Yield a message with a remedy if there are fewer natural sentences than the study needs."""
     lacks = count_missing(numbers, supply)
     if not lacks or supply is None or numbers.needs is None:
         return

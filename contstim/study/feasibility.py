@@ -1,8 +1,8 @@
 """Feasibility of a study: checks before a run, which take little time.
 
-The checks find missing or damaged files, and numbers that contradict each other: ten triplets for
-each pair of models cannot be divided evenly among four groups. Weights of models are not loaded.
-Each step checks its own options (`Step.check`).
+The checks find missing or damaged files, and numbers that contradict each other. For example, ten
+triplets for each pair of models cannot be divided evenly among four groups. Weights of models are
+not loaded. Each step checks its own options (`Step.check`).
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ if TYPE_CHECKING:
     from contstim.study.study import Section, Study, StudyStage
 
 _TEXT = Reads("A text.", content="text")
-_OF_BUTTONS = ("pcibex", "psychopy", "gorilla", "qualtrics")
+# Platforms whose exports cannot show a slider
+_BUTTON_PLATFORMS = ("pcibex", "psychopy", "gorilla", "qualtrics")
 
 
 def check_study(study: Study, sections: Sequence[Section], problems: Problems) -> None:
     """Add the problems of a study whose keys and types are valid.
 
-    The current folder must be the study's.
+    The current folder must be the study's folder.
     """
     _check_files(study, sections, problems)
     trained = {model.location for model in study.models if model.training is not None}
@@ -49,11 +50,11 @@ def check_study(study: Study, sections: Sequence[Section], problems: Problems) -
             with problems.of(("models", model.name)):
                 check_model(parse_model(model.specification, model.name), study.loading)
     compared = [s for s in study.stages if s.step.name.startswith(("select", "triplets"))]
-    if len(study.models) < 2 and compared and not problems.concern("models"):
+    if len(study.models) < 2 and compared and not problems.has_problem("models"):
         message = f"[{'.'.join(compared[0].key)}] compares models, but the study has "
         problems.add(("models",), f"{message}{len(study.models)}: name at least two.")
     check_numbers(study, problems)
-    _check_together(study, problems)
+    _check_between_sections(study, problems)
     if problems:
         return
     for stage in study.stages:
@@ -77,7 +78,7 @@ def _check_files(study: Study, sections: Sequence[Section], problems: Problems) 
         for field in fields_of(section.step):
             note, value = field.note, section.values.get(field.name)
             values = value if isinstance(value, tuple) else (value,)
-            # Paths of `Aside` are no inputs, except folders, such as the folder of a pilot
+            # Paths of `Aside` are not inputs, except folders, such as the folder of a pilot
             if not isinstance(note, Writes) and not (isinstance(note, Aside) and not note.folder):
                 inputs += [((*section.key, field.name), value, note) for value in values]
     written = {path for stage in study.stages for path in stage.writes}
@@ -109,7 +110,7 @@ def _check_stage(stage: StudyStage, study: Study) -> None:
             check_model(model, study.loading)
 
 
-def _check_together(study: Study, problems: Problems) -> None:
+def _check_between_sections(study: Study, problems: Problems) -> None:
     design, analysis = study.step(MakeDesign), study.step(AnalyzeResponses)
     for stage in study.stages:
         if not isinstance(stage.step, ExportTrials):
@@ -130,7 +131,7 @@ def _check_together(study: Study, problems: Problems) -> None:
                 "and 0 excludes every participant who misses an answer: set the share of answers "
                 "that may be missing, such as max_missing = 0.1.",
             )
-        if design is not None and not design.scale.buttons and platform in _OF_BUTTONS:
+        if design is not None and not design.scale.buttons and platform in _BUTTON_PLATFORMS:
             problems.add(
                 stage.key,
                 'shows buttons, but [design] has scale = "slider": remove one of the two. '
@@ -139,7 +140,7 @@ def _check_together(study: Study, problems: Problems) -> None:
     if design is not None and analysis is not None and analysis.exclusions.min_catch is not None:
         with problems.of(("analyze", "min_catch")):
             number, table = design.catch_per_group, design.attention
-            if table and table.is_file() and not problems.concern("design", "attention"):
+            if table and table.is_file() and not problems.has_problem("design", "attention"):
                 number += len(read_attention(table))
             required_catch(number, analysis.exclusions.min_catch)
 
@@ -147,7 +148,8 @@ def _check_together(study: Study, problems: Problems) -> None:
 def _check_owners(study: Study, problems: Problems) -> None:
     """Check that each path has one owner: the study itself, or the stage that writes the path.
 
-    Paths are compared without links, `..` and upper case. The current folder must be the study's.
+    Paths are compared without links, `..` and upper case. The current folder must be the study's
+    folder.
     """
     claims: list[tuple[str, Path, Key]] = [  # owner, its path, and the key that names the path
         ("the study file", Path(study.path.name), ()),

@@ -3,8 +3,8 @@
     states of stages ---------------------+--> Report --> index.html
     results/… --> facts --> page_sections --+
 
-A run writes the page when a stage begins, about every half minute during a search for triplets, and
-when the run ends. Reload the page to follow the run.
+A run writes the page when a stage begins and when the run ends. During a search for triplets, it
+writes the page about every half minute. Reload the page to follow the run.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from contstim.steps.review import WriteReviewPage
 from contstim.steps.simulation import SimulateResponses
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.page_sections import SECTIONS, at_a_glance, link
-from contstim.study.states import begun_with, size_of, size_text, stage_states
+from contstim.study.states import size_of, stage_states, stored_basis
 from contstim.study.study import LOCK, PAGE
 from contstim.version import __version__
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -107,7 +107,7 @@ def correct_page(study: Study) -> None:
             return
     states = stage_states(study)
     with chdir(study.folder), suppress(InputError):
-        at = next((state.stage for state in states if begun_with(state.stage) is not None), None)
+        at = next((state.stage for state in states if stored_basis(state.stage) is not None), None)
         write_page(study, states, at, "" if at is None else _KILLED)
 
 
@@ -139,8 +139,8 @@ def study_page(
     if running is None:
         parts += _guarded(next_step(facts, all(state.state == "done" for state in states)))
     if running is not None and so_far:
-        parts += [Heading(f"What {running.name} has found so far"), *so_far]
-    parts += [*_guarded(at_a_glance(facts)), Heading("What was done")]
+        parts += [Heading(f"Preliminary results of {running.name}"), *so_far]
+    parts += [*_guarded(at_a_glance(facts)), Heading("Stages of the study")]
     parts += _stages(states, running, stopped)
     for title, (section, kinds) in SECTIONS.items():
         if under := _guarded(section(facts)):
@@ -230,19 +230,18 @@ def _stages(
     states: Sequence[StageState], running: StudyStage | None, stopped: str
 ) -> Iterator[Part]:
     rows: list[tuple[Value, ...]] = []
-    warnings: dict[str, list[str]] = {}
     for stage_state in states:
         name, state, date, seconds, size, because = stage_state.row
         if running is not None and running.name == name:
             state = "stopped" if stopped else "running"
         cell: Value = state if state in ("done", "not done", "waits") else strong(state)
         rows.append((name, cell, date, seconds, size, because))
-        for text in stage_state.record.warnings if stage_state.record is not None else ():
-            warnings.setdefault(text, []).append(name)
     header = ("stage", "state", "done (UTC)", "seconds", "size", "notes")
     table = Table(header, rows, texts=3, notes=1, is_wide=True)
     # Unfolded only during a run; afterwards the page begins with the results
     yield Details(quantity(len(rows), "stage"), [table], is_open=running is not None)
+    recorded = ((state.stage.name, state.record) for state in states if state.record is not None)
+    warnings = grouped((text, name) for name, record in recorded for text in record.warnings)
     if warnings:
         items: list[Text] = [
             (strong(", ".join(dict.fromkeys(names))), ": ", *with_code(text))
@@ -273,7 +272,7 @@ def _files(study: Study, states: Iterable[StageState]) -> Part:
     names += [("given", path) for path in inputs if written.isdisjoint((path, *path.parents))]
     names += [(stage.name, path) for stage in stages for path in stage.writes]
     rows = [
-        (name, link(path, path.as_posix()), size_text(size_of([path])))
+        (name, link(path, path.as_posix()), size_of([path]))
         for name, path in names
         if path.exists()
     ]

@@ -6,7 +6,7 @@ The notes below the tables and figures are in `page.md.jinja`.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,7 @@ from contstim.steps.review import WriteReviewPage
 from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
 from contstim.steps.simulation import SimulatePower
 from contstim.steps.triplets import SearchTriplets
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -63,12 +63,15 @@ def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
     """
     from contstim.reporting.stimuli_page import arrows
 
+    figures: list[Path] = []
     if verdict := facts.analysis.get("verdict"):
-        report = link(_analysis_folder(facts) / "report.html", "The whole report")
+        folder = _analysis_folder(facts)
+        report = link(folder / "report.html", "The whole report")
         yield Paragraph((strong("Result: "), f"{verdict} ", report, "."))
+        for pattern in ("*overall*.png", "accuracy-*.png"):
+            figures += sorted((folder / "figures").glob(pattern))
     elif verdict := facts.waves.get("verdict"):
         yield Paragraph((strong("Result of the waves: "), verdict))
-    figures = [*_figures_of_analysis(facts)] if facts.analysis.get("verdict") else []
     if facts.wave_step and verdict:
         figures.append(Path(f"{facts.wave_step.out}.verdict.csv.png"))
     if facts.trials:
@@ -76,7 +79,7 @@ def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
         figures += [power.writes()[-1]] if power else []
         figures.append(Path(f"{facts.out(MakeDesign)}.summary.png"))
     main_figure = next((path for path in figures if path.is_file()), Path())
-    alternative = "models and people" if verdict else "the experiment"
+    alternative = "models and participants" if verdict else "the experiment"
     scatter = arrows(facts.selected or facts.found_triplets, facts.scores)
     parts = [*_picture(main_figure, alternative)], scatter
     yield from chain(*(parts if verdict else parts[::-1]))
@@ -92,12 +95,6 @@ def _analysis_folder(facts: StudyFacts) -> Path:
     return facts.out(AnalyzeResponses) or Path()
 
 
-def _figures_of_analysis(facts: StudyFacts) -> list[Path]:
-    folder = _analysis_folder(facts) / "figures"
-    figures = [*folder.glob("*overall*.png"), *folder.glob("accuracy-*.png")]
-    return sorted(figures, key=lambda path: ("overall" not in path.name, path))
-
-
 def _models(facts: StudyFacts) -> Iterator[Part]:
     rows: list[tuple[Value, ...]] = []
     for model, row in zip(facts.study.models, facts.models, strict=True):
@@ -109,13 +106,11 @@ def _models(facts: StudyFacts) -> Iterator[Part]:
     scoring = ("context", "rule", "unit", "precision", "fingerprint")
     header = ("model", "specification", "trained on", *scoring)
     yield Table(header, rows, texts=len(header), is_wide=True)
-    lines = [
-        f"{name}: {overlap['found']:,} of {overlap['sentences']:,}"
-        if overlap
-        else f"{name}: unknown"
-        for name, overlap in facts.training_overlap.items()
-        if overlap is None or overlap["found"]
-    ]
+    lines = []
+    for name, overlap in facts.training_overlap.items():
+        if overlap is None or overlap["found"]:
+            number = f"{overlap['found']:,} of {overlap['sentences']:,}" if overlap else "unknown"
+            lines.append(f"{name}: {number}")
     if lines:
         yield Paragraph("Natural sentences in the models' training texts:")
         yield Bullets(lines)
@@ -125,11 +120,10 @@ def _materials(facts: StudyFacts) -> Iterator[Part]:
     texts, vocabulary = facts.study.texts, facts.path("vocabulary")
     words = facts.vocabulary.get("words", {})
     rows: list[tuple[Value, ...]] = []
-    text_files = (texts.training_text, texts.natural_text)
-    lines = [facts.record(path).get("sentences") if path else None for path in text_files]
+    training, natural = texts.training_text, texts.natural_text
     for label, path, number in (
-        ("training text", texts.training_text, lines[0]),
-        ("text for natural sentences", texts.natural_text, lines[1]),
+        ("training text", training, facts.record(training).get("sentences")),
+        ("text for natural sentences", natural, facts.record(natural).get("sentences")),
         ("words that begin a sentence", vocabulary, words.get("initial")),
         ("other words", vocabulary, words.get("inner")),
         ("natural sentences", facts.path("sentences"), len(facts.natural) or None),
@@ -148,9 +142,8 @@ def _left_out(facts: StudyFacts) -> Iterator[Part]:
 
 
 def _agreement(facts: StudyFacts) -> Iterator[Part]:
-    if (scores := facts.scores) is None:
-        return
-    if len(scores.models) > 1 and len(scores.log_probs) > 1:
+    scores = facts.scores
+    if scores is not None and len(scores.models) > 1 and len(scores.log_probs) > 1:
         shares, names = scores.agreement(), short_names(scores.models)
         rows = [
             (name, *("–" if i == j else f"{100 * shares[i, j]:.0f}" for j in range(len(names))))
@@ -205,18 +198,18 @@ def _items(facts: StudyFacts) -> Iterator[Part]:
     triplets = facts.selected if facts.study.step(SelectTriplets) else facts.found_triplets
     pairs = [pair for pair in facts.pairs if pair.controversial]
     for item_name, items, value in (
-        ("Triplet", triplets, _words_kept),
+        ("Triplet", triplets, _minus_new_words),
         ("Natural pair", pairs, _rank_difference),
         ("Minimal pair", facts.minimal_pairs, lambda _: 0.0),
     ):
-        yield from _folded(
-            Details(
-                f"{item_name}: {best.model_1} against {best.model_2}",
-                [_item_table(best, facts.scores)],
-                is_open=True,
-            )
-            for best in _best(items, value)
-        )
+        tables = []
+        for best in _best(items, value):
+            title = f"{item_name}: {best.model_1} against {best.model_2}"
+            tables.append(Details(title, [_item_table(best, facts.scores)], is_open=True))
+        yield from tables[:_SHOWN]
+        if further := tables[_SHOWN:]:
+            title = quantity(len(further), "more pair of models", "more pairs of models")
+            yield Details(title, further)
 
 
 def _item_table(item: Any, scores: ScoreTable | None) -> Table:
@@ -233,13 +226,11 @@ def _item_table(item: Any, scores: ScoreTable | None) -> Table:
 
 
 def _best(items: Iterable[Any], value: Callable[[Any], float]) -> list[Any]:
-    groups: dict[frozenset[str], list[Any]] = {}
-    for item in items:
-        groups.setdefault(frozenset((item.model_1, item.model_2)), []).append(item)
+    groups = grouped((frozenset((item.model_1, item.model_2)), item) for item in items)
     return [max(group, key=value) for group in groups.values()]
 
 
-def _words_kept(triplet: Triplet) -> float:
+def _minus_new_words(triplet: Triplet) -> float:
     """Return minus the number of new words in the two synthetic sentences."""
     return -sum(
         len(changed_positions(synthetic, triplet.natural)) for synthetic in triplet.sentences[1:]
@@ -253,14 +244,6 @@ def _rank_difference(pair: Pair) -> float:
     sentence that it rejects.
     """
     return min(pair.rank_2_model_1 - pair.rank_1_model_1, pair.rank_1_model_2 - pair.rank_2_model_2)
-
-
-def _folded(groups: Iterator[Part]) -> Iterator[Part]:
-    yield from islice(groups, _SHOWN)
-    if further := list(groups):
-        yield Details(
-            quantity(len(further), "more pair of models", "more pairs of models"), further
-        )
 
 
 def _reviews(facts: StudyFacts) -> Iterator[Part]:
@@ -319,7 +302,6 @@ def _waves(facts: StudyFacts) -> Iterator[Part]:
         yield Paragraph(" ".join(texts))
         text = "Shares of answers are biased, because waves stop when a difference is large."
         yield Paragraph((link(table, "All matches"), ". ", text))
-    names = ("wave", "people", "matches", "items")
     after = {row["wave"]: row for row in record["history"]}
     rows = []
     dropped: set[str] = set()
@@ -327,9 +309,10 @@ def _waves(facts: StudyFacts) -> Iterator[Part]:
         look = after.get(wave["wave"], {"surviving": [], "beaten": {}})
         new = [f"{rival} beats {m}" for m, rival in look["beaten"].items() if m not in dropped]
         dropped |= look["beaten"].keys()
-        numbers = (f"{wave[name]:,}" for name in names)
+        numbers = (f"{wave[name]:,}" for name in ("wave", "people", "matches", "items"))
         rows.append((*numbers, "; ".join(new), ", ".join(look["surviving"])))
-    yield Table((*names, "dropped after it", "remaining"), rows, notes=2, is_wide=True)
+    header = ("wave", "participants", "pairs of models", "items", "dropped after it", "remaining")
+    yield Table(header, rows, notes=2, is_wide=True)
 
 
 def _picture(path: Path, alternative: str) -> Iterator[Part]:
@@ -377,10 +360,10 @@ def _power(facts: StudyFacts) -> Iterator[Part]:
         least = row["detectable_difference"]
         cells = (row["scope"], *shares, f"{float(least):.2f}" if least != "" else "–")
         planned.setdefault(row["scope"], cells)
-    header = ("trials", "comes first", "significantly better", "smallest difference found")
+    header = ("trials", "highest accuracy", "significantly better", "detectable difference")
     yield Table(header, list(planned.values()))
     yield from _picture(figure, ALTERNATIVE)
-    report = link(text, "Assumptions, and the effect of more people or items")
+    report = link(text, "Assumptions, and the effect of more participants or items")
     yield Paragraph(
         (report, "; ", link(comparisons, "all comparisons"), ", ", link(sizes, "all sizes"), ".")
     )
@@ -430,6 +413,6 @@ SECTIONS: dict[str, tuple[Callable[[StudyFacts], Iterator[Part]], frozenset[str]
     "What a participant will see": (_participant, frozenset({"design", "export"})),
     "Waves": (_waves, frozenset({"waves"})),
     "What the experiment can show": (_power, frozenset({"power"})),
-    "Who agrees with people": (_people, frozenset({"simulate", "import", "analyze"})),
+    "Agreement with participants": (_people, frozenset({"simulate", "import", "analyze"})),
     "What was left out": (_left_out, frozenset({"vocabulary", "sentences", "triplets"})),
 }

@@ -1,4 +1,4 @@
-"""Plan of a run: the work of its stages, whether it can succeed, its tests, and durations.
+"""Plan of a run: work of its stages, reasons why it may fail, statistical tests, and durations.
 
 Numbers of items follow from the study file, and numbers of natural sentences from the texts
 (`amounts`). Durations follow from earlier runs and from the speed of each model (`times`).
@@ -43,7 +43,7 @@ from contstim.steps.triplets import SearchTriplets
 from contstim.steps.vocabulary import MakeVocabulary
 from contstim.steps.waves import DesignWaves
 from contstim.store.times import times_beside
-from contstim.study.amounts import StudyNumbers, count_missing, natural_supply, too_few
+from contstim.study.amounts import StudyNumbers, count_missing, natural_supply, shortages
 from contstim.study.states import stage_states
 from contstim.study.study import STORE
 from contstim.study.times import TimeEstimates, measure_study
@@ -166,15 +166,11 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
         n_natural = None if supply is None else supply.number
         measured = times_beside(STORE)
         estimates = TimeEstimates(study, numbers, n_natural, measured)
-        times = estimates.of_stages(states)
         if measure and estimates.needs_measurement(states):
-            measured, problems = measure_study(
-                study, supply, began + _MAX_SECONDS - monotonic(), reporter
-            )
-            cautions += problems
-            times = TimeEstimates(study, numbers, n_natural, measured).of_stages(states)
+            seconds = began + _MAX_SECONDS - monotonic()
+            cautions += measure_study(study, supply, measured, seconds, reporter)
         amounts, plans = _amounts(study, numbers), []
-        for state, time in zip(states, times, strict=True):
+        for state, time in zip(states, estimates.of_stages(states), strict=True):
             amount = amounts.get(type(state.stage.step), "")
             work = f"{state.stage.about}: {amount}" if amount else state.stage.about
             plans.append(StagePlan(state.stage.name, state.state, work, state.because, *time))
@@ -184,10 +180,10 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
         cautions = [
             *_candidates(study, numbers),
             *([] if undone & {MakeVocabulary, FindSentences} else _word_caps(study, numbers)),
-            *too_few(numbers, supply),
+            *shortages(numbers, supply),
             *_rivals(study, admissible),
             *_contradictions(study),
-            *_hopeless(study, numbers),
+            *_hopeless_tests(study, numbers),
             *_contexts(study, measured),
             *_unjudged(study),
             *cautions,
@@ -294,8 +290,8 @@ def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
     if 3 * needed > room:
         yield (
             f"[select.triplets] word_cap: {3 * numbers.selected:,} sentences contain about "
-            f"{needed:,.0f} words that count, {needed / max(room, 1):.0%} of the {room:,} that the "
-            f"cap allows for {quantity(len(words), 'word')}, so the selection may fail. Raise "
+            f"{needed:,.0f} words that count. This is {needed / max(room, 1):.0%} of the cap "
+            f"({room:,} for {quantity(len(words), 'word')}), so the selection may fail. Raise "
             f"word_cap to {ceil(3 * needed / max(len(words), 1))}, or select fewer triplets."
         )
 
@@ -337,7 +333,7 @@ def over_groups(study: Study, groups: int) -> Detectability:
     return detectability([groups] * len(contrasts), settings.fdr, settings.correction)
 
 
-def _hopeless(study: Study, numbers: StudyNumbers) -> Iterator[str]:
+def _hopeless_tests(study: Study, numbers: StudyNumbers) -> Iterator[str]:
     """Warn if the analysis requests tests over groups, but no such test can be significant."""
     settings = _analysis(study)
     if numbers.groups and numbers.models > 1 and settings.units == "groups":
@@ -347,16 +343,17 @@ def _hopeless(study: Study, numbers: StudyNumbers) -> Iterator[str]:
 
 
 def _expected_waves(step: DesignWaves, n_models: int) -> str:
-    """Return sentences about the expected numbers of people, items and hours."""
+    """Return sentences about the expected numbers of participants, items and hours."""
     size = expected_size(step.rules, n_models, seed=step.seed)
     trials = step.rules.trials_per_person + step.catch_per_group
     hours = [people * trials * step.seconds_per_trial / 3600 for people in size.people]
     return (
-        f"Waves need about {size.people[0]:,} people (in one of five studies {size.people[1]:,} or "
-        f"more), {hours[0]:,.1f} ({hours[1]:,.1f}) hours of answers, and "
-        f"{size.items[0]:,} ({size.items[1]:,}) triplets of a pair of models. In simulations with "
-        f"models and items like those of Golan et al. (2023), {size.decided:.0%} of the studies "
-        f"have a verdict after at most {step.rules.max_people:,} people."
+        f"Waves need about {size.people[0]:,} participants, {hours[0]:,.1f} hours of answers and "
+        f"{size.items[0]:,} triplets of a pair of models. One of five studies needs at least "
+        f"{size.people[1]:,} participants, {hours[1]:,.1f} hours and {size.items[1]:,} triplets. "
+        "In simulations with models and items like those of Golan et al. (2023), "
+        f"{size.decided:.0%} of the studies have a verdict after at most "
+        f"{step.rules.max_people:,} participants."
     )
 
 
@@ -366,15 +363,14 @@ def _tests(study: Study, numbers: StudyNumbers) -> str:
         return _expected_waves(waves, numbers.models)
     if not groups or numbers.models < 2:
         return ""
-    family, needed = over_groups(study, groups), "a section [power] shows how many it needs."
+    family, needed = over_groups(study, groups), "a section [power] shows how many they need."
     subject = "Each measure on each kind of trials has"
     if settings.units == "participants":
         return f"{subject} {quantity(family.tests, 'test')} of participants: {needed} {THESE_ITEMS}"
     if settings.units == "crossed" or (settings.units == "auto" and family.hopeless):
         why = "" if settings.units == "crossed" else f" {crossed_instead(groups)}"
-        return (
-            f"{subject} {quantity(family.tests, 'crossed test')} of people and items: {needed}{why}"
-        )
+        tests = quantity(family.tests, "crossed test")
+        return f"{subject} {tests} of participants and items: {needed}{why}"
     rate = CORRECTIONS[settings.correction].partition(" (")[0]
     limits = family.caution("groups", settings.fdr) or (
         "Each test can be significant even if no other test is: its smallest possible p-value is "

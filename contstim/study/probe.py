@@ -3,7 +3,7 @@
     python -m contstim.study.probe STUDY FOLDER SECONDS
 
 Prints a line with a JSON object after each measurement, so that the process can be killed at any
-time. FOLDER has the natural sentences and words that stages of the study have not written yet.
+time. FOLDER contains the natural sentences and words that no stage of the study has written yet.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
     ModelPair = tuple[str, str]
 
 _TRAINING, _SCORING = 3.0, 1.5  # durations of measuring a training and a model's scores, seconds
-_SENTENCES, _LARGEST_BLOCK = 64, 256
+_SENTENCES, _LARGEST_BLOCK = 64, 256  # number of sentences to score, and maximum for one call
 _MODELS_IN_MEMORY = 3
 _CONTEXTS, _CONTEXT_SECONDS = 4, 5.0  # usual number of contexts, and seconds to compare them
 
 
-class _Over(Exception):  # noqa: N818
-    """Raised at the time limit of a measurement; no `ContstimError`, which searches handle."""
+class _TimeIsUp(Exception):  # noqa: N818
+    """Raised at the time limit; not a `ContstimError`, because searches catch such errors."""
 
 
 def print_measurement(key: str, units: float, seconds: float, rows: float = 0) -> None:
@@ -71,8 +71,8 @@ def _emit(line: dict[str, object]) -> None:
 def probe(study: Study, folder: Path, seconds: float) -> None:
     """Measure training, scoring and searches for at most `seconds`.
 
-    `folder` has the natural sentences and words that the study has not written yet. The current
-    folder must be the study's.
+    `folder` contains natural sentences and words that no stage has written yet. The current
+    folder must be the study's folder.
     """
     deadline = perf_counter() + seconds
     undone = [state.stage.step for state in stage_states(study) if state.state != "done"]
@@ -113,7 +113,7 @@ def _report_problems(task: str) -> Iterator[None]:
 
 
 def _path(path: Path, folder: Path) -> Path | None:
-    """Return a file of the study, or its replacement in the folder; None if neither exists."""
+    """Return the path of a file, or of its replacement in `folder`; None if neither exists."""
     return next(filter(Path.is_file, (path, folder / path.name)), None)
 
 
@@ -133,9 +133,9 @@ def _probe_training(step: TrainNetwork, folder: Path) -> None:
         elif time >= first[0] + _TRAINING or now.step == now.steps:
             share = (now.step - first[1]) / now.steps
             print_measurement(training_key(step), share, time - first[0])
-            raise _Over
+            raise _TimeIsUp
 
-    with TemporaryDirectory(dir=folder) as out, suppress(_Over):
+    with TemporaryDirectory(dir=folder) as out, suppress(_TimeIsUp):
         train_network(
             read_sentences(step.text, prose=step.prose),
             Path(out) / "model",
@@ -247,7 +247,7 @@ class _Searcher:
             try:
                 with counting(tally):
                     outcome = task.perform(self._context)
-            except _Over:
+            except _TimeIsUp:
                 print_measurement(key, 0, perf_counter() - began, tally.total.rows)
                 return
             if outcome.wall_seconds:
@@ -259,7 +259,7 @@ class _Searcher:
 def _end_after(time: float) -> None:
     """Stop a search after a time limit; networks call this function after each batch."""
     if perf_counter() >= time:
-        raise _Over
+        raise _TimeIsUp
 
 
 def main() -> None:

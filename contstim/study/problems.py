@@ -52,26 +52,25 @@ class Problems:
     def __init__(self, path: Path, text: str) -> None:
         self._path, self._text = path, text.replace(" ", "")
         self._lines = lines_of_keys(text)
-        self._told: set[tuple[int, str, str]] = set()  # line, key as in the file, text
+        self._entries: set[tuple[int, str, str]] = set()  # line, key as in the file, text
 
     def __bool__(self) -> bool:
-        return bool(self._told)
+        return bool(self._entries)
 
     def add(self, key: Key, text: str) -> None:
         """Add a problem of a key.
 
         Args:
-            key: key, such as `("select", "natural", "per_pair")`, or section. If the text names
-                keys of this section in backticks, and the file sets one of them, the problem is
-                reported at the line of that key.
-            text: problem and remedy.
+            key: key, such as `("select", "natural", "per_pair")`, or section.
+            text: problem and remedy. It may name keys of this section in backticks. If the file
+                sets one of these keys, the problem is reported at the line of that key.
         """
         # Messages may name options of commands, such as --per-pair; a study file has keys instead
         text = _OPTION.sub(lambda option: option[1].replace("-", "_"), text)
         field_keys = ((*key, name) for name in _FIELD.findall(text))
         key = next((field_key for field_key in field_keys if field_key in self._lines), key)
         line = line_of(self._lines, key) or 0
-        self._told.add((line, self._show(key), _FIELD.sub(r"\1", text)))
+        self._entries.add((line, self._show(key), _FIELD.sub(r"\1", text)))
 
     def _show(self, key: Key) -> str:
         """Format a key as in the file, such as `[select.natural] per_pair`."""
@@ -122,9 +121,9 @@ class Problems:
         elif isinstance(value, str) and "\0" in value:
             self.add(key, "contains a null character (\\u0000): remove it.")
 
-    def concern(self, *key: str) -> bool:
+    def has_problem(self, *key: str) -> bool:
         """Return True if a section or key has a problem, which may cause other problems."""
-        return any(name.startswith(self._show(key)) for _, name, _ in self._told)
+        return any(name.startswith(self._show(key)) for _, name, _ in self._entries)
 
     def raise_any(self) -> None:
         """If there are problems, raise an error that lists them in the order of lines.
@@ -132,12 +131,12 @@ class Problems:
         Raises:
             InputError: if there is a problem.
         """
-        if self._told:
+        if self._entries:
             listed = "".join(
                 f"\n  {f'line {line}, ' if line else ''}{key}: {text}"
-                for line, key, text in sorted(self._told)
+                for line, key, text in sorted(self._entries)
             )
-            raise InputError(f"{self._path} has {quantity(len(self._told), 'problem')}:{listed}")
+            raise InputError(f"{self._path} has {quantity(len(self._entries), 'problem')}:{listed}")
 
 
 def lines_of_keys(text: str) -> dict[Key, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from contextlib import chdir, contextmanager, suppress
@@ -14,15 +13,16 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from contstim.errors import ContstimError, InfeasibleError, InputError
-from contstim.files.files import file_lock, write_text
+from contstim.files.documents import write_json
+from contstim.files.files import file_lock
 from contstim.files.records import Record, recorded_as
 from contstim.reporter import SILENT, Reporter, forwarding
 from contstim.steps.step import perform
 from contstim.steps.training import TrainNetwork, TrainNgram
 from contstim.store.times import times_beside
-from contstim.study.amounts import StudyNumbers, natural_supply, too_few
+from contstim.study.amounts import StudyNumbers, natural_supply, shortages
 from contstim.study.page import refuse_foreign_page, write_page
-from contstim.study.states import StageState, basis_of, begun_path, begun_with, examine, record_of
+from contstim.study.states import StageState, basis_of, begun_path, examine, record_of, stored_basis
 from contstim.study.study import ARCHIVED, LOCK, PAGE, RESULTS, STORE, check_links
 
 if TYPE_CHECKING:
@@ -79,12 +79,12 @@ def run_study(
         end: called with each stage and its record, after the stage has run.
 
     Raises:
-        InputError: if the study has no such stage, a file that was changed by hand would be
-            overwritten, an input is missing, `index.html` is not a page of contstim, a link leads
-            out of the study's folder, or another process runs the study.
+        InputError: if the study has no such stage; if an input is missing; if a file that was
+            changed by hand would be overwritten; if contstim did not write `index.html`; if a link
+            leads out of the study's folder; or if another process runs the study.
         ContstimError: if a step raises it.
     """
-    with chdir(study.folder), _alone():
+    with chdir(study.folder), _hold_lock():
         stages = study.stages
         chosen = stages[: _indices(last, stages)[-1] + 1] if last is not None else stages
         again = {stages[index].name for index in _indices(first, stages)} if first else set()
@@ -109,7 +109,7 @@ def run_study(
                     try:
                         show = _showing(partial(write_page, study, states, running))
                         with reporter:
-                            record = _do(stage, study, forwarding(reporter, show=show))
+                            record = _run_stage(stage, study, forwarding(reporter, show=show))
                     except InfeasibleError as error:
                         raise InfeasibleError(" ".join((str(error), *few))) from error
                     if isinstance(stage.step, TrainNetwork | TrainNgram):
@@ -121,7 +121,8 @@ def run_study(
                     end(stage, record)
                     done.append(stage.name)
                 if study.files.get("sentences") in stage.writes:
-                    few = [*too_few(StudyNumbers(study), natural_supply(study, states, reporter))]
+                    supply = natural_supply(study, states, reporter)
+                    few = [*shortages(StudyNumbers(study), supply)]
                     reporter.warn("".join(few))
                 if record is not None and not record.complete:
                     incomplete[stage.name] = tuple(record.warnings)
@@ -152,10 +153,10 @@ def _unexamined(stage: StudyStage) -> StageState:
     record = record_of(stage)
     if record is not None:
         return StageState(stage, "waits", ("earlier stages first",), record)
-    return StageState(stage, "not done" if begun_with(stage) is None else "interrupted")
+    return StageState(stage, "not done" if stored_basis(stage) is None else "interrupted")
 
 
-def _do(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
+def _run_stage(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
     missing = [path.as_posix() for path in stage.reads if not path.exists()]
     if missing:
         raise InputError(
@@ -163,16 +164,15 @@ def _do(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
             "the earlier stages, too."
         )
     basis = basis_of(stage)
-    if begun_with(stage) != basis:
-        # Remove partial output of an interrupted run that had other inputs or options
+    if stored_basis(stage) != basis:
+        # Remove partial outputs of an interrupted run with other inputs or options
         for path in stage.writes:
             # Keep exports: users may have edited texts in them. The step replaces other files
             if path.is_dir() and not stage.step.texts_to_edit():
                 _remove(path)
-        text = json.dumps(basis, indent=2, ensure_ascii=False)
-        write_text(begun_path(stage), f"{text}\n")
+        write_json(begun_path(stage), basis)
     with recorded_as(("contstim", "run", study.path.name)):
-        _take_archived(stage.step.texts_to_edit())
+        _copy_archived_texts(stage.step.texts_to_edit())
         perform(stage.step, reporter)
     record = record_of(stage)
     if record is None:  # it was written a moment ago
@@ -181,7 +181,7 @@ def _do(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
     return record
 
 
-def _take_archived(texts: Sequence[Path]) -> None:
+def _copy_archived_texts(texts: Sequence[Path]) -> None:
     """Copy missing texts from the archived results, where their author may have edited them."""
     for text in texts:
         archived = ARCHIVED / text.relative_to(RESULTS)
@@ -191,7 +191,7 @@ def _take_archived(texts: Sequence[Path]) -> None:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _hold_lock() -> Iterator[None]:
     """Hold the lock of the study, and remove partial files of killed processes."""
     check_links()  # before the lock, which is the first file that is written
     with file_lock(LOCK, f"process {os.getpid()}") as holder:
@@ -230,6 +230,6 @@ def _edited_text(state: StageState, again: bool) -> str:
     return (
         f"{', '.join(state.edited)}: changed by hand after the stage {state.stage.name!r} wrote "
         f"it. The stage must run again ({why}) and would overwrite the changes. To keep them, move "
-        "the file, and name it in a section of the study file that reads such a file. To lose "
+        "the file, and name it in a section of the study file that reads such a file. To discard "
         "them, run with --overwrite."
     )

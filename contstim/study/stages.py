@@ -68,7 +68,7 @@ def with_stages(study: Study, sections: Sequence[Section], problems: Problems) -
 
 
 def _texts_and_models(study: Study, sections: Sequence[Section]) -> Iterator[StudyStage]:
-    # Natural sentences have the length that [sentences] requests. Each text has another seed
+    # Natural sentences have the length that [sentences] requests. Each text has a different seed
     words = next((s.values.get("words") for s in sections if s.key == ("sentences",)), None) or "8"
     length = int(words) if words.isdecimal() else None
     texts = [
@@ -128,12 +128,12 @@ def _draft(section: Section, choice: int = 0, *, is_first: bool = True) -> _Draf
     outputs: dict[str, Path] = {}
     writes: dict[str, Path] = {}
     for field in fields:
-        note, given_path = field.note, section.values.get(field.name)
+        note, section_path = field.note, section.values.get(field.name)
         kind = note.kind_of(choice)
         if isinstance(note, Writes):
             path = note.path_of(step.name, choice) if note.name or not outputs else ""
-            if given_path or (path and not note.when):
-                outputs[field.name] = given_path or path_inside(RESULTS, path)
+            if section_path or (path and not note.when):
+                outputs[field.name] = section_path or path_inside(RESULTS, path)
                 writes |= {kind: outputs[field.name] / note.part} if kind else {}
         elif kind:
             reads.add(kind)
@@ -164,7 +164,7 @@ class _Wiring:
         if power and design:
             groups = power["power_groups"] or design["groups"]
             self.planned_participants = groups * power["participants"]
-        self._given = {**vars(study.loading), "seed": study.seed, "store": STORE}
+        self._study_values = {**vars(study.loading), "seed": study.seed, "store": STORE}
         self._supplied: dict[str, Any] = {
             "models": study.specifications,
             "judge": study.judge or None,
@@ -319,7 +319,7 @@ class _Wiring:
             is_loading = hasattr(self._study.loading, field.name)
             has_no_effect = is_loading and models == ["judge"] and not judge
             is_separate = field.name in step.separate_fields
-            return None if is_separate or has_no_effect else self._given.get(field.name)
+            return None if is_separate or has_no_effect else self._study_values.get(field.name)
         if kind == "models" and draft.section.values.get("scores"):  # scores replace models
             return None
         candidates = self.find(kind, step, is_setting=not isinstance(note, Reads | Models))

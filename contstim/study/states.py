@@ -1,9 +1,9 @@
 """State of each stage: whether it is done and up to date.
 
-The record next to the output of a stage contains checksums of its inputs and outputs, the options
+Each stage has a record next to its output. It contains checksums of inputs and outputs, the options
 that differ from the defaults, and the version of the step. `examine` compares this record with the
-current files and options. A stage stays up to date if only the modification time of a file changes,
-or if contstim gets a new option whose default is used.
+current files and options. A stage stays up to date if only the modification time of a file changes.
+It also stays up to date if a new version of contstim has a new option, and its default is used.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ class StageState:
     def row(self) -> tuple[str, str, str, str, str, str]:
         """Name of the stage, state, date of the last run (UTC), seconds, size and reasons.
 
-        The current folder must be the study's.
+        The current folder must be the study's folder.
         """
         date, seconds, size = "", "", ""
         if self.record is not None:
             date = self.record.date.replace("T", " ").removesuffix("Z")
-            seconds, size = f"{self.record.seconds:,.1f}", size_text(size_of(self.stage.writes))
+            seconds, size = f"{self.record.seconds:,.1f}", size_of(self.stage.writes)
         return (self.stage.name, self.state, date, seconds, size, self.because)
 
 
@@ -98,9 +98,9 @@ def stage_states(study: Study) -> list[StageState]:
 def examine(stage: StudyStage) -> StageState:
     """Compare the current inputs, options and version of a stage with its record.
 
-    The current folder must be the study's.
+    The current folder must be the study's folder.
     """
-    record, begun = record_of(stage), begun_with(stage)
+    record, begun = record_of(stage), stored_basis(stage)
     if begun is not None:
         now = basis_of(stage)
         changes = _changes(stage, now, begun) if begun.keys() == now.keys() else ()
@@ -112,12 +112,12 @@ def examine(stage: StudyStage) -> StageState:
         return StageState(stage, "not done", (f"{path} cannot be read",) if damaged else ())
     basis = {
         "options": record.options,
-        "inputs": {_name(Path(n)): v for n, v in from_here(record, record.inputs).items()},
+        "inputs": {_name(Path(n)): v for n, v in with_local_names(record, record.inputs).items()},
         "version": record.step_version,
         "commits": record.commits,
     }
     written = _checksums(stage.writes, stage.step.texts_to_edit())
-    recorded = from_here(record, record.outputs)
+    recorded = with_local_names(record, record.outputs)
     reasons = (
         *_changes(stage, basis_of(stage), basis),
         *(f"{name} is missing" for name, checked in written.items() if not checked),
@@ -127,7 +127,7 @@ def examine(stage: StudyStage) -> StageState:
         # Instead of a folder, name the files in it that were changed, added or removed
         files = [path / name for path in stage.writes if path.is_dir() for name in files_of(path)]
         inside = _checksums(file for file in files if file not in stage.step.texts_to_edit())
-        recorded = from_here(record, record.files)
+        recorded = with_local_names(record, record.files)
         differing = {n for n in (*inside, *recorded) if inside.get(n) != recorded.get(n)}
         edited = sorted({*differing, *(name for name in edited if Path(name).is_file())})
     return StageState(stage, "stale" if reasons else "done", reasons, record, tuple(edited))
@@ -156,8 +156,8 @@ def begun_path(stage: StudyStage) -> Path:
     return path_inside(BEGUN, f"{stage.name.replace(' ', '+')}.json")
 
 
-def begun_with(stage: StudyStage) -> dict[str, Any] | None:
-    """Return the `basis_of` a stage when it began; None unless it has begun and is not done.
+def stored_basis(stage: StudyStage) -> dict[str, Any] | None:
+    """Return the stored `basis_of` a stage that has begun and is not done; None for other stages.
 
     If the stored basis is damaged, the result is empty.
     """
@@ -168,8 +168,8 @@ def begun_with(stage: StudyStage) -> dict[str, Any] | None:
         return {}
 
 
-def from_here(record: Record, checksums: Mapping[str, str]) -> dict[str, str]:
-    """Return checksums of a record, with names relative to the current folder."""
+def with_local_names(record: Record, checksums: Mapping[str, str]) -> dict[str, str]:
+    """Return checksums of a record, with paths relative to the current folder."""
     folder = record.path.parent
     return {Path(os.path.normpath(folder / name)).as_posix(): v for name, v in checksums.items()}
 
@@ -227,15 +227,7 @@ def _format_value(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def size_of(paths: Iterable[Path]) -> int:
-    """Return the size of files and folders, bytes."""
-    size = 0
-    for path in paths:
-        files = [path / name for name in files_of(path)] if path.is_dir() else [path]
-        size += sum(file.stat().st_size for file in files if file.is_file())
-    return size
-
-
-def size_text(size: int) -> str:
-    """Format a number of bytes, such as `1.4 MB`."""
-    return decimal(size)
+def size_of(paths: Iterable[Path]) -> str:
+    """Return the total size of files and folders, such as `1.4 MB`."""
+    files = (path / name for path in paths for name in (files_of(path) if path.is_dir() else [""]))
+    return decimal(sum(file.stat().st_size for file in files if file.is_file()))

@@ -43,6 +43,7 @@ TRAINING, NATURAL_TEXT = RESULTS / "training.txt", RESULTS / "natural-text.txt"
 """Files to which the sentences of `english:N` are written: training text and natural text."""
 
 QUESTIONS = RESULTS / "questions.csv"
+"""Table of the questions to participants."""
 
 StepOf = TypeVar("StepOf", bound="Step[Any]")
 
@@ -173,10 +174,10 @@ class Study:
     Attributes:
         seed: seed of random choices, for sections that do not set one.
         models: models, in the order of the file.
-        questions: questions to participants, each as column → cell of a table.
+        questions: questions to participants. Each is a row of a table: column → cell.
         judge: models that choose sensible sentences.
         stages: stages, each after the stages whose files it reads.
-        files: files of the study by their kind, such as `vocabulary` (`Help.kind`).
+        files: kind (`Help.kind`), such as `vocabulary` → the study's file of this kind.
         planned_participants: total number of participants according to [power] and [design]; None
             if either is missing.
     """
@@ -240,8 +241,8 @@ class Study:
     def loaded_by(self, step: Step[Any]) -> tuple[Path, ...]:
         """Return the local files of the models that a step loads.
 
-        For a model of the study, return all of its files. For another model, such as a judge that a
-        section trains, return the path of the model if this path is in the folder of results.
+        For a model of the study, return all of its files. For another model, return its path if a
+        section trains the model, such as a judge; its path is then in the folder of results.
         """
         loaded = {parse_model(text, text).location for text in step.specifications()}
         models = [model for model in self.models if model.location in loaded]
@@ -265,11 +266,23 @@ def embedded_text(text: str | None) -> int | None:
     return None if match is None else int(match[1])
 
 
+def move_paths(text: str, moved: Mapping[str, str]) -> str:
+    """Replace paths in a value of a study file by their new paths; see `path_pattern`."""
+    for path, new in moved.items():
+        text = re.sub(path_pattern(path), new.replace("\\", r"\\"), text)
+    return text
+
+
+def path_pattern(path: str) -> str:
+    """Return a pattern for a path that is a whole value, or a part of a model's specification."""
+    return rf"(?:^|(?<=[:=])){re.escape(path)}(?=$|[@+:?])"
+
+
 def check_links() -> None:
     """Check that no link in the page or the results leads out of the study's folder.
 
     Users copy a study as a folder, so all results must be in this folder. The current folder must
-    be the study's.
+    be the study's folder.
 
     Raises:
         InputError: if there is such a link.

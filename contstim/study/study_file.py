@@ -6,11 +6,11 @@ import json
 import os
 import re
 from contextlib import chdir
-from dataclasses import replace
-from importlib import resources
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import InputError
 from contstim.files.documents import parse_toml, read_text
@@ -24,8 +24,8 @@ from contstim.models.specifications import (
     without_ending,
 )
 from contstim.models.training.settings import NETWORKS, trained_specification
-from contstim.options import Seed
-from contstim.reporting.report import short_names
+from contstim.options import Help, Seed
+from contstim.reporting.report import make_environment, short_names
 from contstim.steps import step_named, step_names
 from contstim.steps.step import adapter, fields_of, in_words
 from contstim.study.feasibility import check_study
@@ -39,11 +39,12 @@ from contstim.study.study import (
     StudyModel,
     TextsSection,
     embedded_text,
+    move_paths,
     text_path,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from contstim.models.specifications import Specification
     from contstim.study.problems import Key
@@ -52,9 +53,18 @@ STUDY_FILE = "study.toml"
 KINDS = ("ngram", *NETWORKS)
 """Kinds of models that a study can train, each by `contstim train KIND`."""
 
+# Keys before the first section, and sections that are not commands
 _VALUES, _TABLES = ("title", "seed", "judge"), ("texts", "models", "loading")
 _ENDINGS = ("rule", "transform", "context")
-"""Keys of a model's table about its scoring."""
+"""Keys in a model's table that determine how the model scores sentences."""
+
+
+@dataclass(frozen=True)
+class _TopValues:
+    """Keys of a study file before its first section, except `judge`."""
+
+    title: Annotated[str, Help("Title of the study.")] = ""
+    seed: Seed = 0
 
 
 def read_study(path: Path | str) -> Study:
@@ -108,56 +118,39 @@ def new_study(
     path = folder / STUDY_FILE
     if path.exists():
         raise InputError(f"{path} exists already. Name another folder.")
-    title = json.dumps(folder.resolve().name, ensure_ascii=False)
-    text = resources.files("contstim.study").joinpath("new_study.toml").read_text("utf-8")
-    if models:
-        if len(models) < 2:
-            raise InputError(f"model must name at least 2 models, got {len(models)}.")
-        text = re.sub(r"\nenough = [^\n]*", "", text)  # for the toy models only
-        lines = "".join(_model_lines(parse_models(models), folder))
-        text = re.sub(r"(?<=\[models\]).*?\n\n", lambda _: f"\n{lines}\n", text, flags=re.DOTALL)
-    if judges:
-        texts = [
+    if len(models) == 1:
+        raise InputError("model must name at least 2 models, got 1.")
+    options = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
+    template = make_environment("contstim.study", **options).get_template("new_study.toml.jinja")
+    text = template.render(
+        quoted=partial(json.dumps, ensure_ascii=False),
+        title=folder.resolve().name,
+        models=_named_models(parse_models(models), folder),
+        judges=[
             judge.text.removesuffix(judge.specification) + _relocated(judge, folder)
             for judge in parse_models(judges)
-        ]
-        listed = json.dumps(texts, ensure_ascii=False)
-        text = text.partition("\n# These sections train the judge")[0]
-        text = re.sub(r"(?m)^judge = .*", lambda _: f"judge = {listed}", text)
-    if natural is not None:
-        source = json.dumps(os.path.relpath(natural, folder), ensure_ascii=False)
-        text = re.sub(r"(?m)^natural = .*", lambda _: f"natural = {source}", text)
-        # Natural sentences must not be in the training text, so the text cannot have both uses
-        text = re.sub(r"(?m)^training = .*\n", "", text)
-        text = re.sub(r"(?m)^\[vocabulary\].*", lambda line: f"{line[0]}\ntext = {source}", text)
-    write_text(path, text.replace('"TITLE"', title))
+        ],
+        natural=None if natural is None else os.path.relpath(natural, folder),
+    )
+    write_text(path, text)
     return path
 
 
 def _relocated(model: Specification, folder: Path) -> str:
     """Return the specification of a model with paths relative to the folder of the study."""
-    # A specification is [family:]location, options, :argument, and ?context=TEXT at the end
-    text = model.specification
-    patterns = ((model.location, r"^([a-z0-9]+:)?{}"), (model.argument, r"(:){}(?=\?context=|$)"))
-    for part, pattern in patterns:
-        if part and (is_file(part) or is_folder(part)):
-            match = re.search(pattern.format(re.escape(part)), text)
-            assert match is not None, "The specification has its location and argument"
-            path = os.path.relpath(part, folder)
-            text = f"{text[: match.start()]}{match[1] or ''}{path}{text[match.end() :]}"
-    return text
+    parts = (part for part in (model.location, model.argument) if is_file(part) or is_folder(part))
+    return move_paths(model.specification, {part: os.path.relpath(part, folder) for part in parts})
 
 
-def _model_lines(models: Sequence[Specification], folder: Path) -> Iterator[str]:
-    """Yield a line of TOML for each model."""
-    names: dict[str, None] = {}
+def _named_models(models: Sequence[Specification], folder: Path) -> dict[str, str]:
+    """Return short name → specification of each model."""
+    specifications: dict[str, str] = {}
     for name, model in zip(short_names([m.name for m in models]), models, strict=True):
         name = re.sub(r"[^\w.-]+", "-", name).strip("-")
         numbered = (f"{name}-{i}" for i in count(2))
-        name = next(n for n in chain([name], numbered) if n not in names)
-        names[name] = None
-        text = json.dumps(_relocated(model, folder), ensure_ascii=False)
-        yield f"{json.dumps(name)} = {text}\n"
+        name = next(n for n in chain([name], numbered) if n not in specifications)
+        specifications[name] = _relocated(model, folder)
+    return specifications
 
 
 def _bad_line(text: str, message: str) -> str:
@@ -177,27 +170,21 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
     commands = {tuple(name.replace("-", "_").split()): name for name in step_names()}
     names = (*_VALUES, *_TABLES, "questions", *dict.fromkeys(key[0] for key in commands))
     problems.refuse_unknown((), tables, names)
-    title, seed = tables.get("title", ""), tables.get("seed", 0)
-    if not isinstance(title, str):
-        problems.add(("title",), f"{title!r} is not a text in quotes.")
-    try:
-        adapter(Seed).validate_python(seed, strict=True)
-    except ValueError as error:  # the base class of pydantic's errors
-        problems.add(("seed",), in_words(error.errors()[0]))  # type: ignore[attr-defined]
-        seed = 0
+    values = {name: tables[name] for name in ("title", "seed") if name in tables}
+    top = _TopValues(**_read_values(_TopValues, values, (), problems))
     inner = {name: tables.get(name, {}) for name in _TABLES}
     are_tables = [problems.has_table((name,), table) for name, table in inner.items()]
     if not all(are_tables):
         return None
     texts = TextsSection(**_read_values(TextsSection, inner["texts"], ("texts",), problems))
     loading = Loading(**_read_values(Loading, inner["loading"], ("loading",), problems))
-    models = _models(inner["models"], texts, seed, problems)
+    models = _models(inner["models"], texts, top.seed, problems)
     questions = _questions(tables.get("questions", []), problems)
     judges: tuple[str, ...] = ()
     with problems.of(("judge",)):
         judges = _judges(tables.get("judge", []), {model.name: model.text for model in models})
-    title = str(title) or Path.cwd().name
-    study = Study(path, title, seed, texts, models, loading, questions, judges)
+    title = top.title or Path.cwd().name
+    study = Study(path, title, top.seed, texts, models, loading, questions, judges)
     sections = _read_sections(tables, commands, problems)
     study = with_stages(study, sections, problems)
     check_study(study, sections, problems)
@@ -242,11 +229,9 @@ def _read_sections(
             problems.add(key, f"is not a section with options: write [{'.'.join(key)}] and keys.")
             continue
         for number, row in enumerate(rows, start=1):
-            is_only = row is table
-            row_key = key if is_only else (*key, str(number))
-            section_name = name if is_only else f"{name} {number}"
-            values = _read_values(step, row, row_key, problems)
-            sections.append(Section(section_name, row_key, step, values))
+            suffix = () if row is table else (str(number),)
+            values = _read_values(step, row, (*key, *suffix), problems)
+            sections.append(Section(" ".join((name, *suffix)), (*key, *suffix), step, values))
     return sections
 
 
@@ -292,14 +277,14 @@ def _models(
                 if parsed.name != name:
                     problems.add(key, f"{name!r} is not a name for a model: remove ':' and '/'.")
                 else:
-                    models.append(_trained(model, value, texts, seed, problems))
+                    models.append(_with_training(model, value, texts, seed, problems))
     with problems.of(("models",)):
         parse_models([model.text for model in models])
     paths: dict[str, str] = {}
     for model in models:
         # Some file systems ignore case
         if model.training is not None:
-            first_name = paths.setdefault(_place(model.name, "").lower(), model.name)
+            first_name = paths.setdefault(_base_specification(model.name, "").lower(), model.name)
             if first_name != model.name:
                 problems.add(
                     ("models", model.name),
@@ -372,19 +357,19 @@ def _model(
             problem = f"must be one of {', '.join(KINDS)}, got {kind!r}."
             problems.add((*key, "train"), f'{problem} Or name a model: {{ model = "hf:gpt2" }}.')
             return None
-        base = _place(name, kind)
+        base = _base_specification(name, kind)
     specification = with_ending(base, rule, transform)
     if "context" in value:
         specification = with_context(parse_model(specification, name), context).specification
     return StudyModel(name, specification)
 
 
-def _trained(
+def _with_training(
     model: StudyModel, table: Any, texts: TextsSection, seed: int, problems: Problems
 ) -> StudyModel:
-    """Return the model, with the step that trains it if `table` has the key `train`.
+    """Return the model; if `table` has the key `train`, with the step that trains the model.
 
-    Other keys of `table` are options of this step.
+    The other keys of `table` are options of this step.
     """
     if not isinstance(table, dict) or "train" not in table:
         return model
@@ -407,12 +392,12 @@ def _specification_of(name: str, tables: Mapping[str, Any]) -> str:
     """Return a model's specification without rule, transform and context; empty if unknown."""
     value = tables.get(name)
     if isinstance(value, dict) and "train" in value:
-        return _place(name, str(value["train"]))
+        return _base_specification(name, str(value["train"]))
     text = value.get("model") if isinstance(value, dict) else value
     return without_ending(text) if isinstance(text, str) else ""
 
 
-def _place(name: str, kind: str) -> str:
+def _base_specification(name: str, kind: str) -> str:
     """Return the specification of a model that the study trains, without rule and transform."""
     path = path_inside(RESULTS / "models", name.replace(" ", "-")).as_posix()
     return trained_specification(kind, path)

@@ -7,8 +7,8 @@
     seconds per triplet    seconds of all searches, also unsuccessful ones / number of triplets
 
 If no triplet was found in time, seconds per triplet = seconds per row x usual number of rows per
-triplet. A row is a sequence that a network processes. A floor is a score of a model. Searches skip
-natural sentences with scores below the floor.
+triplet. A row is a sequence that a network processes. A floor is the lowest plausible score under a
+model. Searches skip natural sentences with scores below the floor.
 """
 
 from __future__ import annotations
@@ -34,12 +34,11 @@ from contstim.steps.scoring import ScoreSentences
 from contstim.steps.simulation import SimulatePower
 from contstim.steps.training import TrainNetwork, TrainNgram
 from contstim.steps.triplets import SearchTriplets
-from contstim.store.times import times_beside
 from contstim.study.states import record_of
-from contstim.study.study import LOCK, STORE
+from contstim.study.study import LOCK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from contstim.optimization.jobs.question import SearchQuestion
     from contstim.reporter import Reporter
@@ -52,10 +51,9 @@ if TYPE_CHECKING:
     ModelPair = tuple[str, str]
 
 # Stages that take seconds, both with toy models and with the numbers of the 2023 study
-_SHORT = frozenset(
-    {"text", "vocabulary", "sentences", "select", "design", "review", "export", "import"}
-    | {"simulate", "analyze", "questions"}
-)
+_SHORT = """
+text vocabulary sentences select design review export import simulate analyze questions
+""".split()
 _SHORT_SECONDS = (1.0, 8.0)
 _SIMULATION = 0.008  # seconds of two simulated experiments: with distant and with close rivals
 _NGRAM_BYTES = (0.3e6, 3e6)  # bytes of a training text per second
@@ -74,7 +72,7 @@ _NGRAM_SEARCH = (0.1, 5.0)  # seconds per triplet of two n-gram models
 _DOUBT = 1.7  # factor by which a mean over fewer than `SURE` triplets may be wrong
 SURE = 3
 """Minimum number of triplets for a mean time that counts as measured."""
-_TO_END = 3.0  # seconds between the planned end of the measuring process and the time limit
+_TO_END = 3.0  # the measuring process should end this many seconds before the time limit
 
 Basis = Literal["done", "measured", "usual", "last run", "unknown"]
 Estimate: TypeAlias = tuple[float | None, float | None, Basis, str]
@@ -95,7 +93,7 @@ def is_ngram(specification: str) -> bool:
 class TimeEstimates:
     """Estimates of the durations of stages that are not done.
 
-    The current folder must be the study's.
+    The current folder must be the study's folder.
     """
 
     def __init__(
@@ -104,21 +102,18 @@ class TimeEstimates:
         self._study, self._numbers = study, numbers
         self._n_natural, self._times = n_natural, times
 
-    def of_stages(self, states: Iterable[StageState]) -> list[Estimate]:
+    def of_stages(self, states: Sequence[StageState]) -> list[Estimate]:
         """Return the estimate for each stage; 0 seconds for a stage that is done."""
         done: Estimate = (0.0, 0.0, "done", "")
         return [done if s.state == "done" else self.of_stage(s.stage) for s in states]
 
-    def needs_measurement(self, states: Iterable[StageState]) -> bool:
+    def needs_measurement(self, states: Sequence[StageState]) -> bool:
         """Return True if a measurement could improve the estimate for a stage."""
-        for state in states:
-            step = state.stage.step
-            if state.state == "done":
-                continue
-            *_, basis, _ = self.of_stage(state.stage)
+        for state, (*_, basis, _) in zip(states, self.of_stages(states), strict=True):
+            step, is_known = state.stage.step, basis in ("done", "measured")
             if isinstance(step, TrainNetwork) and basis == "unknown":
                 return True
-            if isinstance(step, ScoreSentences | SearchTriplets) and basis != "measured":
+            if isinstance(step, ScoreSentences | SearchTriplets) and not is_known:
                 return bool(self._study.existing_models)
         return False
 
@@ -243,19 +238,18 @@ def _workers_of(execution: Execution) -> int:
 
 
 def measure_study(
-    study: Study, supply: NaturalSupply | None, seconds: float, reporter: Reporter
-) -> tuple[Times, list[str]]:
-    """Measure training, scoring and searches of stages that are not done; store the times.
+    study: Study, supply: NaturalSupply | None, times: Times, seconds: float, reporter: Reporter
+) -> list[str]:
+    """Measure training, scoring and searches of stages that are not done, and add them to `times`.
 
     Another process measures, and is killed after `seconds`. It receives the natural sentences and
-    words that no stage has written yet. If the study is running, the times are returned but not
-    stored, because the run writes to the same file. The current folder must be the study's.
+    words that no stage has written yet. If the study is running, the file of the times is not
+    written, because the run writes to it. The current folder must be the study's folder.
 
     Returns:
-        All times, and one sentence for each failed measurement.
+        A sentence for each failed measurement.
     """
-    times, problems = times_beside(STORE), []
-    began = monotonic()
+    began, problems = monotonic(), []
     with TemporaryDirectory() as folder:
         if supply is not None and supply.found_sentences is not None:
             lines = "".join(f"{sentence.text}\n" for sentence in supply.found_sentences.sentences)
@@ -294,4 +288,4 @@ def measure_study(
     reporter.progress("measuring", seconds, seconds)
     if lock_holder(LOCK) is None:
         times.save()
-    return times, problems
+    return problems

@@ -1,7 +1,7 @@
 """Verification that files have not changed since commands wrote them.
 
-A command writes a record next to its output, with checksums of all inputs and outputs. A comparison
-of these records with the files in a folder shows, without a rerun, which results are up to date:
+A command writes a record next to its output, with checksums of all inputs and outputs. Comparing
+these records with the files in a folder shows, without a rerun, which results are up to date:
 
     natural.txt --(score)--> scores.csv --(select)--> pairs.csv
          |                       |                        |
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -33,7 +33,7 @@ from contstim.study.handing_on.manifest import (
     read_manifest,
     unpacked,
 )
-from contstim.study.states import from_here
+from contstim.study.states import with_local_names
 from contstim.study.study import ARCHIVED, BEGUN, PAGE, RESULTS, STORE
 from contstim.study.study_file import STUDY_FILE
 from contstim.wording import grouped, quantity
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 _MAX_COMMAND = 60  # maximum number of characters of a command in a sentence
-_MAX_ROWS = 3  # more files with the same sentence are listed as one row
+_MAX_ROWS = 3  # if more files have the same state and sentence, they are listed as one row
 
 
 class FileState(StrEnum):
@@ -50,14 +50,14 @@ class FileState(StrEnum):
 
     EDITED = "edited"
     MISSING = "missing"
-    ADDED = "added"
+    ADDED = "added"  # not in the list of the archive
     UNREADABLE = "unreadable"
-    UNFINISHED = "unfinished"
+    UNFINISHED = "unfinished"  # a run ended before the stage was done
     STALE = "stale"
     UNRECORDED = "no record"
-    CHANGING = "goes on changing"
-    GIVEN = "given"
-    HOLDS = "holds"
+    CHANGING = "goes on changing"  # such as a database
+    GIVEN = "given"  # an input that no command of this folder wrote
+    HOLDS = "holds"  # up to date
 
 
 _FINE = (FileState.HOLDS, FileState.GIVEN, FileState.CHANGING, FileState.UNRECORDED)
@@ -134,7 +134,7 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
     for done, name in enumerate(names, start=1):
         now[name] = checksum(name, to_edit.get(name, ())) if Path(name).exists() else ""
         reporter.progress("checking", done, len(names))
-    files = [*_Chain(folder, records, now).checked(), *remarks, *_verdicts(folder, records)]
+    files = [*_Chain(folder, records, now).check_files(), *remarks, *_verdicts(folder, records)]
     recorded = {*map(Path, now), *(folder / remark.path for remark in remarks)}
     files += _unrecorded(folder, visible, recorded)
     manifest = read_manifest(folder)
@@ -173,10 +173,10 @@ def _unrecorded(
     folder: Path, visible: Iterable[Path], recorded: Collection[Path]
 ) -> Iterator[CheckedFile]:
     for path in visible:
-        never = is_record(path) or path.name == STUDY_FILE or path.name.startswith(STORE.name)
-        never |= path.name == PAGE.name and (path.parent / STUDY_FILE).exists()
-        never |= path == folder / MANIFEST
-        if not never and {path, *path.parents}.isdisjoint(recorded):
+        is_exempt = is_record(path) or path.name == STUDY_FILE or path.name.startswith(STORE.name)
+        is_exempt |= path.name == PAGE.name and (path.parent / STUDY_FILE).exists()
+        is_exempt |= path == folder / MANIFEST
+        if not is_exempt and {path, *path.parents}.isdisjoint(recorded):
             sentence = "no record says how it was made."
             yield CheckedFile(path_from(folder, path), FileState.UNRECORDED, sentence)
 
@@ -193,7 +193,7 @@ def _archived(folder: Path, manifest: Manifest) -> Iterator[CheckedFile]:
         path = folder / name
         if not path.is_file():
             if name not in to_supply:
-                yield CheckedFile(name, FileState.MISSING, f"{MANIFEST} lists it, but it is gone.")
+                yield CheckedFile(name, FileState.MISSING, f"{MANIFEST} lists it; it was removed.")
         elif checksum(path) == listed_checksum:
             yield CheckedFile(name, FileState.HOLDS, f"as {MANIFEST} lists it.")
         elif name == PAGE.name and (folder / RESULTS).is_dir():
@@ -244,25 +244,25 @@ def _read_records(folder: Path, files: Iterable[Path]) -> tuple[list[Record], li
                 remark(path, FileState.UNREADABLE, f"the record cannot be read: {error}")
                 continue
             if content.get("outputs") == {}:
-                # A record without checksums belongs to a database, which still changes, or lists
-                # exported files, whose folder has another record
+                # A record without checksums belongs to a database, which still changes, or to
+                # exported files. The folder of exported files has another record
                 if output.exists():
                     remark(output, FileState.CHANGING, "its record has no checksum of it.")
             elif record is None or not record.outputs:
-                remark(path, FileState.UNREADABLE, "it is no record with checksums of outputs.")
+                remark(path, FileState.UNREADABLE, "it is not a record with checksums of outputs.")
             else:
-                writes = from_here(record, record.outputs)
+                writes = with_local_names(record, record.outputs)
                 # Inputs in an output folder are texts that users may edit
                 reads = {
                     name: value
-                    for name, value in from_here(record, record.inputs).items()
+                    for name, value in with_local_names(record, record.inputs).items()
                     if not any(parent.as_posix() in writes for parent in Path(name).parents)
                 }
                 records.append(replace(record, inputs=reads, outputs=writes))
     return records, remarks
 
 
-def _when(record: Record) -> str:
+def _command(record: Record) -> str:
     command = shlex.join(record.command)
     if len(command) > _MAX_COMMAND:
         command = f"{command[: _MAX_COMMAND - 1]}…"
@@ -270,7 +270,7 @@ def _when(record: Record) -> str:
 
 
 class _Chain:
-    """Chain of commands, in which outputs are inputs of other commands; finds changed files.
+    """Chain of commands, whose outputs are inputs of other commands; finds changed files.
 
     Args:
         folder: folder to which paths in sentences are relative.
@@ -279,20 +279,16 @@ class _Chain:
     """
 
     def __init__(self, folder: Path, records: Sequence[Record], now: Mapping[str, str]) -> None:
-        self._folder = folder
-        self._now = now
-        self._claims: dict[str, list[Record]] = defaultdict(list)
-        self._readers: dict[str, list[Record]] = defaultdict(list)
-        for record in sorted(records, key=lambda record: record.date):
-            for name in record.outputs:
-                self._claims[name].append(record)
-            for name in record.inputs:
-                self._readers[name].append(record)
+        self._folder, self._now = folder, now
+        by_date = sorted(records, key=lambda record: record.date)
+        # Path → records of the commands that wrote or read it
+        self._writers = grouped((name, record) for record in by_date for name in record.outputs)
+        self._readers = grouped((name, record) for record in by_date for name in record.inputs)
         self._stale: dict[str, str] = {}
 
-    def checked(self) -> list[CheckedFile]:
+    def check_files(self) -> list[CheckedFile]:
         states = {name: self._state(name) for name in self._now}
-        # Leave out an edited folder if wrong files in it are listed
+        # Omit an edited folder if its edited, missing or stale files are listed
         wrong = [Path(name) for name, (state, _) in states.items() if state not in _FINE]
         return [
             CheckedFile(self._short(name), state, sentence)
@@ -307,36 +303,37 @@ class _Chain:
         return join_names(dict.fromkeys(self._short(n) for r in records for n in r.outputs), 4)
 
     def _state(self, name: str) -> tuple[FileState, str]:
-        claims, outputs = self._claims[name], self._outputs(self._readers[name])
+        writers, outputs = self._writers.get(name), self._outputs(self._readers.get(name, []))
         if not self._now[name]:
-            if claims:
-                return FileState.MISSING, f"{_when(claims[-1])} wrote it, but it is gone."
+            if writers:
+                return FileState.MISSING, f"{_command(writers[-1])} wrote it, but it was removed."
             return FileState.MISSING, f"it does not exist; it was used for {outputs}."
-        if not claims:
+        if not writers:
             return FileState.GIVEN, f"no command of this folder wrote it; used for {outputs}."
         maker = self._maker(name)
         if maker is None:
-            return FileState.EDITED, self._edited(name, claims[-1])
+            return FileState.EDITED, self._describe_edit(name, writers[-1])
         if why := self._why_stale(name):
             return FileState.STALE, why
         of = join_names(map(self._short, maker.inputs), 6)
-        return FileState.HOLDS, f"made{f' of {of}' if of else ''} by {_when(maker)}."
+        return FileState.HOLDS, f"made{f' of {of}' if of else ''} by {_command(maker)}."
 
     def _maker(self, name: str) -> Record | None:
         """Return the record of the last command that wrote the current content, if any."""
         now = self._now[name]
-        return next((r for r in reversed(self._claims[name]) if r.outputs[name] == now), None)
+        writers = reversed(self._writers.get(name, []))
+        return next((record for record in writers if record.outputs[name] == now), None)
 
-    def _edited(self, name: str, last: Record) -> str:
+    def _describe_edit(self, name: str, last: Record) -> str:
         is_folder, now = Path(name).is_dir(), self._now[name]
         change = "a file in it was changed, added or removed" if is_folder else "changed"
-        text = f"{change} after {_when(last)} wrote it, by hand or by another program."
+        text = f"{change} after {_command(last)} wrote it, by hand or by another program."
         # Two files may have been exchanged
-        for other_name, claims in self._claims.items():
-            if other_name != name and any(record.outputs[other_name] == now for record in claims):
+        for other_name, writers in self._writers.items():
+            if other_name != name and any(record.outputs[other_name] == now for record in writers):
                 text += f" It now has the recorded content of {self._short(other_name)}."
                 break
-        if used := [record for record in self._readers[name] if record.inputs[name] == now]:
+        if used := [record for record in self._readers.get(name, []) if record.inputs[name] == now]:
             text += f" With its current content, it was used for {self._outputs(used)}."
         return text
 
@@ -344,10 +341,10 @@ class _Chain:
         """Return why a file with its recorded content is stale; empty if it is up to date."""
         if name not in self._stale:
             self._stale[name] = ""  # ends the recursion if records refer to each other in a circle
-            self._stale[name] = self._found_stale(name)
+            self._stale[name] = self._find_stale_input(name)
         return self._stale[name]
 
-    def _found_stale(self, name: str) -> str:
+    def _find_stale_input(self, name: str) -> str:
         maker = self._maker(name)
         if maker is None:
             return ""
@@ -358,16 +355,16 @@ class _Chain:
             if self._now[read] != checksum_read:
                 since = f"{short} has changed since"
                 if maker_of_read:
-                    since = f"{_when(maker_of_read)} wrote it again"
-                return f"made of an earlier {short} by {_when(maker)}; {since}."
+                    since = f"{_command(maker_of_read)} wrote it again"
+                return f"made of an earlier {short} by {_command(maker)}; {since}."
             if maker_of_read and self._why_stale(read):
-                return f"made of {short}, which is stale itself, by {_when(maker)}."
+                return f"made of {short}, which is stale itself, by {_command(maker)}."
         for model, commit in maker.commits.items():
             cached = hub_commit(model)  # empty if the local cache does not have the model
             if cached not in ("", commit):
                 return (
-                    f"made with commit {commit} of {model} by {_when(maker)}; the local cache of "
-                    f"the hub has commit {cached}."
+                    f"made with commit {commit} of {model} by {_command(maker)}; the local cache "
+                    f"of the hub has commit {cached}."
                 )
         return ""
 

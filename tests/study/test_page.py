@@ -226,7 +226,7 @@ def test_page_follows_the_run(finished_run: FinishedRun) -> None:
         assert seen_headings <= headings
         seen_headings |= headings
     assert seen_headings == {
-        *("Frequent <b>words</b>", "What was done", "Models", "Texts, words and sentences"),
+        *("Frequent <b>words</b>", "Stages of the study", "Models", "Texts, words and sentences"),
         *("How often the models agree", "Pairs and triplets", "Some items", "Reviews"),
         *("The experiment", "What a participant will see", "What the experiment can show"),
         *("What was left out", "Files"),
@@ -237,10 +237,10 @@ def test_page_shows_first_triplets_during_the_search(finished_run: FinishedRun) 
     """Witness: the table of triplets at the end of the search."""
     study, pages = finished_run
     page = pages[SEARCHING]
-    assert "What triplets has found so far" in page.headings
+    assert "Preliminary results of triplets" in page.headings
     triplets = read_triplets(study.folder / "results" / "triplets.csv")
     assert triplets[0].natural.bare in page.text
-    assert "What triplets has found so far" not in _read_page(study).headings
+    assert "Preliminary results of triplets" not in _read_page(study).headings
 
 
 @pytest.mark.parametrize(

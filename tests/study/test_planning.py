@@ -290,7 +290,7 @@ def test_smallest_p_value_of_planned_tests(study: Path, groups: int) -> None:
     # Benjamini and Hochberg: significance is easiest if all tests are significant
     futile = smallest_p >= 0.05
     if futile:
-        assert f" {n_tests} crossed tests of people and items: " in planned.tests
+        assert f" {n_tests} crossed tests of participants and items: " in planned.tests
         assert "no signed-rank test over groups" in planned.tests
     else:
         assert f" {n_tests} tests of {groups} groups" in planned.tests
@@ -369,7 +369,7 @@ def test_plan_suggests_a_feasible_word_cap(study: Path) -> None:
     cautions = join_cautions(study)
     assert share > 1 / 3
     assert "[select.triplets] word_cap" in cautions
-    assert f"words that count, {share:.0%} of the" in cautions
+    assert f"words that count. This is {share:.0%} of the" in cautions
     (suggested_cap,) = re.findall(r"Raise word_cap to (\d+)", cautions)
     change(study, ("word_cap = 3", f"word_cap = {suggested_cap}"))
     assert "[select.triplets] word_cap" not in join_cautions(study)

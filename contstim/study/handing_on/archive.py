@@ -25,7 +25,6 @@ from contstim.steps.paths import identity
 from contstim.steps.platforms import ImportResponses
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.manifest import (
-    ARCHIVED_RESULTS,
     ENVIRONMENT,
     INPUTS,
     MANIFEST,
@@ -42,8 +41,8 @@ from contstim.study.handing_on.texts import (
     preregistration,
     readme_text,
 )
-from contstim.study.states import examine, from_here
-from contstim.study.study import PAGE, RESULTS, STORE, check_links
+from contstim.study.states import examine, with_local_names
+from contstim.study.study import ARCHIVED, PAGE, RESULTS, STORE, check_links
 from contstim.version import __version__
 
 if TYPE_CHECKING:
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
     from contstim.study.study import Study, StudyStage
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
-_MEGABYTE = 1_000_000
 _STORES = "stores"  # folder in the results with stores, which are only caches
 LARGEST = 500
 """Default size in megabytes above which an input is not copied but listed with its checksum."""
@@ -105,14 +103,14 @@ def archive_study(
                 "file. Or use --as-it-is; the texts of the archive then contain these sentences."
             )
         study_text, inputs = study_inputs(study, read_text(study.path.name))
-        results, astray = _results(stages)
-        if astray:
-            reporter.say(f"Excluded, because no stage writes them: {', '.join(astray)}.")
+        results, unclaimed = _results(stages)
+        if unclaimed:
+            reporter.say(f"Excluded, because no stage writes them: {', '.join(unclaimed)}.")
         study_text, inputs = _without_identities(study, study_text, inputs)
         study_files = {*map(identity, (*inputs.values(), *results.values(), Path(study.path.name)))}
         if identity(out) in study_files:
             raise InputError(f"{out} is a file of the study. Give the archive another name.")
-        large = {n for n, p in inputs.items() if p.stat().st_size > largest * _MEGABYTE}
+        large = {n for n, p in inputs.items() if p.stat().st_size > largest * 1e6}
         excluded = left_out_names((*inputs, *results), without) | large
         for name in sorted(excluded):
             reporter.say(f"{name} is excluded; archive.json has its checksum.")
@@ -143,10 +141,9 @@ def archive_study(
         if has_page:
             # The page links to the results, which are in another folder of the archive
             links = rf'(href|src)="(?:\./)?{RESULTS}/'
-            texts[PAGE.name] = re.sub(links, rf'\1="{ARCHIVED_RESULTS}/', read_text(PAGE))
+            texts[PAGE.name] = re.sub(links, rf'\1="{ARCHIVED}/', read_text(PAGE))
         contents = _write_texts(texts, Path(scratch)) | _psych_ds(facts, Path(scratch) / PSYCH_DS)
         contents |= {n: p for n, p in (inputs | results).items() if n not in excluded}
-        inside = len(f"{ARCHIVED_RESULTS}/")
         manifest = Manifest(
             title=study.title,
             study=study.path.name,
@@ -154,7 +151,8 @@ def archive_study(
             contstim=__version__,
             files=tuple(_describe_file(name, contents[name]) for name in sorted(contents)),
             results=tuple(
-                _describe_file(name[inside:], path) for name, path in sorted(results.items())
+                _describe_file(name.removeprefix(f"{ARCHIVED}/"), path)
+                for name, path in sorted(results.items())
             ),
             to_supply=to_supply,
             left_out=tuple(_describe_file(n, p) for n, p in results.items() if n in excluded),
@@ -190,9 +188,9 @@ def _without_identities(
         n_sections = min(n_sections, n_headers)
     if n_sections != 1:
         raise InputError(
-            "An archive contains a table of responses instead of the database. So that contstim "
-            "can change the study file, write the headers [import.collected] and of each section "
-            "that reads responses on separate lines."
+            "An archive contains a table of responses instead of the database, and its study file "
+            "must name this table. Write the header [import.collected] and the header of each "
+            "section that reads responses on separate lines."
         )
     private = {*stage.step.files, *map(record_path, stage.step.files)}
     answers = {table: responses, questions_beside(table): questions_beside(responses)}
@@ -227,15 +225,15 @@ def _results(stages: Sequence[StudyStage]) -> tuple[dict[str, Path], list[str]]:
     written = {*records, *(path for stage in stages for path in stage.writes)}
     # Stages declare only the main files of a report; records name all files
     for record in filter(None, map(Record.from_file, filter(None, records))):
-        written |= {Path(name) for name in from_here(record, record.outputs)}
-    results, astray = {}, []
+        written |= {Path(name) for name in with_local_names(record, record.outputs)}
+    results, unclaimed = {}, []
     for path in visible_files(RESULTS):
         inside = path.relative_to(RESULTS)
         if not written.isdisjoint((path, *path.parents)):
-            results[f"{ARCHIVED_RESULTS}/{inside.as_posix()}"] = path
+            results[(ARCHIVED / inside).as_posix()] = path
         elif not path.name.startswith(STORE.name) and inside.parts[0] != _STORES:
-            astray.append(path.as_posix())
-    return results, astray
+            unclaimed.append(path.as_posix())
+    return results, unclaimed
 
 
 def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
@@ -49,16 +50,18 @@ if TYPE_CHECKING:
 class StudyFacts(MaterialFacts):
     """Facts of a study for templates. A fact is empty if its output does not exist yet.
 
-    The current folder must be the study's.
+    The current folder must be the study's folder.
 
     Attributes:
         power: step of [power]; None if the study has no such section.
         planned_analysis: step of [analyze]; None if the study has no such section.
+        wave_step: step of [waves]; None if the study has no such section.
     """
 
     def __init__(self, study: Study) -> None:
         super().__init__(study)
         self.power, self.planned_analysis = study.step(SimulatePower), study.step(AnalyzeResponses)
+        self.wave_step = study.step(DesignWaves)
 
     # Planned tests
 
@@ -91,15 +94,14 @@ class StudyFacts(MaterialFacts):
         return [*dict.fromkeys(files)]
 
     @cached_property
-    def review(self) -> Review | None:
-        """Decisions of reviewers; None if the study has no reviews."""
-        files = [path for path in self.decisions if path.is_file()]
-        return read_reviews(files) if files else None
+    def review(self) -> Review:
+        """Decisions of reviewers; empty if the study has no reviews."""
+        return read_reviews([path for path in self.decisions if path.is_file()])
 
     @cached_property
     def reviewers(self) -> list[tuple[object, ...]]:
         """Reviewer, kind of items, and numbers of decisions to keep, to reject and undecided."""
-        decisions = self.review.decisions if self.review else ()
+        decisions = self.review.decisions
         decided = Counter((item.reviewer, item.kind, item.decision) for item in decisions)
         order = (Decision.KEEP, Decision.REJECT, Decision.NONE)
         return [
@@ -110,15 +112,13 @@ class StudyFacts(MaterialFacts):
     @cached_property
     def rejections(self) -> list[tuple[ItemKind, int, int]]:
         """Kind of items, number of rejected items, and number of all items."""
-        review = self.review or Review(())
-        kinds = [(kind, review.of_kind(kind)) for kind in ItemKind]
-        return [(k, len(review.rejected & items.keys()), len(items)) for k, items in kinds if items]
+        rejected, kinds = self.review.rejected, [(k, self.review.of_kind(k)) for k in ItemKind]
+        return [(k, len(rejected & items.keys()), len(items)) for k, items in kinds if items]
 
     @cached_property
     def reasons(self) -> Counter[str]:
         """Reason for rejection → number of decisions."""
-        decisions = self.review.decisions if self.review else ()
-        rejected = (item for item in decisions if item.decision is Decision.REJECT)
+        rejected = (d for d in self.review.decisions if d.decision is Decision.REJECT)
         return Counter(item.reason.strip() or "(no reason given)" for item in rejected)
 
     # Waves
@@ -128,22 +128,17 @@ class StudyFacts(MaterialFacts):
         """The record of the last wave; empty without waves."""
         return self.record(DesignWaves)
 
-    @property
-    def wave_step(self) -> DesignWaves | None:
-        """The step of [waves]; None if the study has no such section."""
-        return self.study.step(DesignWaves)
-
     @cached_property
     def best_matches(self) -> list[tuple[str, float, float]]:
-        """Matches of the model that the verdict names: the other model, E, and share of answers."""
+        """Comparisons of the best model: other model, e-value, share of answers for the best."""
         path = Path(f"{self.wave_step.out}.verdict.csv") if self.wave_step else Path()
         if not (self.waves.get("history") and path.is_file()):
             return []
         sides = []
         for row in cells_by_name(read_table(path)):
             a, b, share = row["model_a"], row["model_b"], float(row["share_a"])
-            sides.append((a, (b, float(row["e_a_beats_b"]), share)))
-            sides.append((b, (a, float(row["e_b_beats_a"]), 1 - share)))
+            e_a, e_b = float(row["e_a_beats_b"]), float(row["e_b_beats_a"])
+            sides += [(a, (b, e_a, share)), (b, (a, e_b, 1 - share))]
         return grouped(sides).get(self.waves["history"][-1]["winner"], [])
 
     # Trials
@@ -151,7 +146,8 @@ class StudyFacts(MaterialFacts):
     @cached_property
     def trials(self) -> Sequence[Trial]:
         """The trials of all groups."""
-        return self._items(DesignWaves if self.wave_step else MakeDesign, read_trials)
+        table = self.out(DesignWaves if self.wave_step else MakeDesign)
+        return self._items(table, read_trials)
 
     @cached_property
     def groups(self) -> int:
@@ -179,12 +175,11 @@ class StudyFacts(MaterialFacts):
 
     def _measures(self, trials: Iterable[Trial]) -> list[tuple[object, ...]]:
         """Return for each kind of sentence: number, and `mean (SD)` of each of `_sizes`."""
-        kinds: dict[str, dict[Sentence, None]] = {}
-        for trial in trials:
-            kinds.setdefault(trial.kind_1, {})[trial.sentence_1] = None
-            kinds.setdefault(trial.kind_2, {})[trial.sentence_2] = None
+        sides = (((t.kind_1, t.sentence_1), (t.kind_2, t.sentence_2)) for t in trials)
+        sentences_by_kind = grouped(chain.from_iterable(sides))
         rows: list[tuple[object, ...]] = []
-        for kind, sentences in sorted(kinds.items()):
+        for kind, repeated in sorted(sentences_by_kind.items()):
+            sentences = dict.fromkeys(repeated)
             values = [[*map(size, sentences)] for size in self._sizes]
             spreads = [f"{stdev(sizes):.2f}" if len(sizes) > 1 else "nan" for sizes in values]
             cells = [f"{fmean(v):.2f} ({s})" for v, s in zip(values, spreads, strict=True)]
@@ -225,9 +220,8 @@ class StudyFacts(MaterialFacts):
         exports = self.study.steps(ExportTrials)
         stated = (getattr(step.settings, "questions", None) for step in exports)
         exported = (RESULTS / "export").rglob("questions.csv")
-        return next(
-            (path for path in (*stated, *sorted(exported)) if path and path.is_file()), None
-        )
+        paths = filter(None, (*stated, *sorted(exported)))
+        return next(filter(Path.is_file, paths), None)
 
     @cached_property
     def asked_questions(self) -> tuple[Question, ...]:
@@ -271,15 +265,10 @@ class StudyFacts(MaterialFacts):
         return self.responses[0].scale if self.responses else Scale.CONFIDENCE
 
     @property
-    def exclusions(self) -> Exclusions | None:
-        """Rules that exclude participants, from [waves] or else [analyze]; None without them."""
+    def exclusions(self) -> Exclusions:
+        """Rules that exclude participants, from [waves] or else [analyze]."""
         step = self.wave_step or self.planned_analysis
-        return None if step is None else step.exclusions
-
-    @property
-    def max_missing(self) -> float:
-        """Maximum share of trials without a rating for a participant."""
-        return self.exclusions.max_missing if self.exclusions else 0.0
+        return step.exclusions if step else Exclusions()
 
     @property
     def partial(self) -> bool:
@@ -298,24 +287,14 @@ class StudyFacts(MaterialFacts):
         path = folder and folder / "methods.md"
         text = read_text(path).strip() if path and self.analysis and path.is_file() else ""
         # References are listed at the end of the text that contains these paragraphs
-        leave_out = ("#", "References:")
-        return [
-            paragraph
-            for paragraph in text.split("\n\n")
-            if paragraph and not paragraph.startswith(leave_out)
-        ]
+        paragraphs = filter(None, text.split("\n\n"))
+        return [text for text in paragraphs if not text.startswith(("#", "References:"))]
 
     @cached_property
     def catch_trials(self) -> tuple[int, int] | None:
         """Required number of correct catch trials, and number of catch trials; None without any."""
         number = sum(row["per_group"] for row in self.conditions if row["name"] == Condition.CATCH)
-        least = None if self.exclusions is None else self.exclusions.min_catch
-        return (required_catch(number, least), number) if number else None
-
-    @property
-    def exclusion_rules(self) -> list[str]:
-        """Descriptions of the rules in `Exclusions.rules`, which exclude participants."""
-        return [rule for rule, _ in self.exclusions.rules()] if self.exclusions else []
+        return (required_catch(number, self.exclusions.min_catch), number) if number else None
 
     @property
     def excluded(self) -> dict[str, int]:
@@ -341,10 +320,9 @@ class StudyFacts(MaterialFacts):
         """Excluded words, sentences, participants and items: kind, reason, and number."""
         dropped = self.vocabulary.get("words", {}).get("dropped", 0)
         unequal = self.vocabulary.get("same_token_count")
+        words = self.vocabulary.get("left_out", {})
         counts: dict[str, dict[str, int]] = {
-            "words, each position of a sentence counted separately": self.vocabulary.get(
-                "left_out", {}
-            ),
+            "words, each position of a sentence counted separately": words,
             "natural sentences": self.record(FindSentences).get("left_out", {}),
             "natural sentences, skipped": self.skipped,
             "participants": self.excluded,

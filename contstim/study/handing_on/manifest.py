@@ -20,7 +20,7 @@ from contstim.files.files import checksum, decoding, path_inside, visible_files
 from contstim.files.records import record_path
 from contstim.files.tables import join_names
 from contstim.models.catalog import with_neighbours
-from contstim.study.study import ARCHIVED
+from contstim.study.study import ARCHIVED, move_paths, path_pattern
 from contstim.wording import find_duplicates
 
 if TYPE_CHECKING:
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from contstim.study.study import Study
 
 MANIFEST, ENVIRONMENT = "archive.json", "environment.json"
-ARCHIVED_RESULTS = ARCHIVED.as_posix()
-"""Folder of the archived results, next to the study file."""
-
 INPUTS = Path("inputs")
 """Folder of an archive for inputs from outside the study's folder."""
 
@@ -159,7 +156,7 @@ def check_supplied(folder: Path) -> tuple[str, ...]:
             f"\n{needed}\nAsk the sender of the archive for these files."
         )
     # Compare only inputs, because a run of the study may change other files
-    ours = (ARCHIVED_RESULTS, PSYCH_DS, *TEXTS, manifest.study)
+    ours = (ARCHIVED.name, PSYCH_DS, *TEXTS, manifest.study)
     inputs = [file for file in manifest.files if file.name.partition("/")[0] not in ours]
     remarks = []
     for file in (*manifest.to_supply, *inputs):
@@ -191,7 +188,7 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
 
     Inputs are files that stages read and no stage writes. In the archive, inputs from the study's
     folder keep their paths. Other inputs are in the folder `inputs`, and the study file gets their
-    new paths. The current folder must be the study's.
+    new paths. The current folder must be the study's folder.
 
     Returns:
         The text of the study file with the paths in the archive; and name in the archive → current
@@ -204,7 +201,7 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
     archived_paths: dict[Path, Path] = {}
     for path in _paths(study):
         archived = path
-        is_taken = path.parts[0] in (*TEXTS, PSYCH_DS, ARCHIVED_RESULTS)
+        is_taken = path.parts[0] in (*TEXTS, PSYCH_DS, ARCHIVED.name)
         if is_taken or path.is_absolute() or ".." in path.parts:
             normalized = Path(os.path.normpath(Path.cwd() / path))
             numbered = (INPUTS / f"{normalized.stem}-{n}{normalized.suffix}" for n in count(2))
@@ -217,7 +214,7 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
         if path != archived
     }
     specifications = sorted(model.specification for model in study.models)
-    renamed = [_renamed(specification, moved) for specification in specifications]
+    renamed = [move_paths(specification, moved) for specification in specifications]
     if renamed != sorted(renamed):
         raise InputError(
             "Models from other folders have another order in an archive, and the pairs of models "
@@ -230,9 +227,8 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
 
 def _paths(study: Study) -> list[Path]:
     stages = study.stages
-    written = {path for stage in stages for path in stage.writes}
     # If the study comes from an archive, the archived results are no inputs
-    written.add(Path(ARCHIVED_RESULTS))
+    written = {ARCHIVED, *(path for stage in stages for path in stage.writes)}
     model_files = [file for model in study.models if model.training is None for file in model.files]
     read = [*(path for stage in stages for path in stage.reads), *model_files]
     return [path for path in dict.fromkeys(read) if written.isdisjoint((path, *path.parents))]
@@ -259,10 +255,10 @@ def _rewritten(text: str, moved: Mapping[str, str]) -> str:
         if piece.startswith("#"):
             return piece
         value: str = tomllib.loads(f"value = {piece}")["value"]
-        new = _renamed(value, moved)
+        new = move_paths(value, moved)
         if new == value:
             return piece
-        unnamed.difference_update(path for path in moved if re.search(_path_pattern(path), value))
+        unnamed.difference_update(path for path in moved if re.search(path_pattern(path), value))
         return json.dumps(new, ensure_ascii=False)
 
     changed = _STRING.sub(replaced, text)
@@ -272,17 +268,6 @@ def _rewritten(text: str, moved: Mapping[str, str]) -> str:
             "it in a form that an archive cannot change. Move it to the folder of the study file."
         )
     return changed
-
-
-def _renamed(value: str, moved: Mapping[str, str]) -> str:
-    for path, archived in moved.items():
-        value = re.sub(_path_pattern(path), archived.replace("\\", r"\\"), value)
-    return value
-
-
-def _path_pattern(path: str) -> str:
-    """Return a pattern for a path that is a whole value, or a part of a model's specification."""
-    return rf"(?:^|(?<=[:=])){re.escape(path)}(?=$|[@+:?])"
 
 
 def left_out_names(files: Iterable[str], without: Iterable[str]) -> frozenset[str]:

@@ -32,7 +32,7 @@ from contstim.steps.training import TrainNetwork, TrainNgram
 from contstim.steps.triplets import SearchTriplets
 from contstim.steps.vocabulary import MakeVocabulary, keeps_names
 from contstim.study.study import NATURAL_TEXT, TRAINING, embedded_text
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 from contstim.words.corpus import read_sentences
 from contstim.words.vocabulary import Vocabulary
 
@@ -48,14 +48,14 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 # Search outcomes: column heading → keys whose numbers in the record of the searches are summed
-_FATES = {"skipped": ("inadmissible", "unchanged"), "of these after a search": ("unchanged",)}
-_FATES |= {"failed": ("failed",), "not found": ("missing",)}
+_OUTCOMES = {"skipped": ("inadmissible", "unchanged"), "of these after a search": ("unchanged",)}
+_OUTCOMES |= {"failed": ("failed",), "not found": ("missing",)}
 
 
 class MaterialFacts:
     """Facts of the materials of a study. A fact is empty if its output does not exist yet.
 
-    The current folder must be the study's.
+    The current folder must be the study's folder.
 
     Attributes:
         model_pairs: names of the models of each pair, in the order of the study.
@@ -76,10 +76,10 @@ class MaterialFacts:
         path: Path | None = self.study.files.get(kind)
         return path
 
-    def record(self, kind: type[Step[Any]] | Path) -> Row:
+    def record(self, source: type[Step[Any]] | Path | None) -> Row:
         """Return the record of an output, or of the first step of a class; empty without one."""
-        step = None if isinstance(kind, Path) else self.study.step(kind)
-        path = record_path(kind) if isinstance(kind, Path) else step and step.record_path()
+        step = self.study.step(source) if isinstance(source, type) else None
+        path = record_path(source) if isinstance(source, Path) else step and step.record_path()
         return read_json_object(path) if path and path.is_file() else {}
 
     def certificate(self, kind: type[Step[Any]]) -> Row:
@@ -87,8 +87,7 @@ class MaterialFacts:
         path = Path(f"{self.out(kind)}.certificate.json")
         return read_json_object(path) if path.is_file() else {}
 
-    def _items(self, kind: type[Step[Any]], read: Callable[[Path], Sequence[Any]]) -> Sequence[Any]:
-        path = self.out(kind)
+    def _items(self, path: Path | None, read: Callable[[Path], Sequence[Any]]) -> Sequence[Any]:
         return read(path) if path is not None and path.is_file() else ()
 
     @cached_property
@@ -125,13 +124,10 @@ class MaterialFacts:
     @cached_property
     def conventions(self) -> dict[str, Row]:
         """Model → its scoring convention, such as rule, unit and fingerprint."""
-        paths = filter(None, map(self.path, ("scores", "scores of trials")))
-        outputs: list[Path | type[Step[Any]]] = [*paths, SearchTriplets, MakeVocabulary]
-        for output in outputs:
-            models = self.record(output).get("models", {})
-            if models:
-                return {m.name: models[m.name] for m in self.study.models if m.name in models}
-        return {}
+        paths = map(self.path, ("scores", "scores of trials"))
+        records = map(self.record, (*paths, SearchTriplets, MakeVocabulary))
+        models: Row = next((record["models"] for record in records if record.get("models")), {})
+        return {name: models[name] for name in self.names if name in models}
 
     @cached_property
     def models(self) -> list[Row]:
@@ -175,16 +171,12 @@ class MaterialFacts:
     @cached_property
     def ngrams(self) -> list[Row]:
         """For each n-gram model: order, numbers of n-grams, smoothing."""
-        models = [
-            (model.name, self.record(model.files[0]))
-            for model in self.study.models
-            if isinstance(model.training, TrainNgram)
-        ]
-        return [
-            {**record, "name": name, "numbers": " + ".join(f"{n:,}" for n in record["ngrams"])}
-            for name, record in models
-            if record
-        ]
+        rows = []
+        for model in self.study.models:
+            if isinstance(model.training, TrainNgram) and (record := self.record(model.files[0])):
+                numbers = " + ".join(f"{n:,}" for n in record["ngrams"])
+                rows.append({**record, "name": model.name, "numbers": numbers})
+        return rows
 
     @cached_property
     def networks(self) -> list[Row]:
@@ -213,8 +205,7 @@ class MaterialFacts:
     @cached_property
     def natural(self) -> Sequence[Sentence]:
         """The natural sentences."""
-        path = self.path("sentences")
-        return read_stimuli(path) if path is not None and path.is_file() else ()
+        return self._items(self.path("sentences"), read_stimuli)
 
     @property
     def sentence_settings(self) -> SentenceSettings | None:
@@ -237,10 +228,8 @@ class MaterialFacts:
     @cached_property
     def training_overlap(self) -> dict[str, Row | None]:
         """Model → facts about natural sentences in its training text; None for an unknown text."""
-        entries: Row = {}
-        outputs: list[Path | type[Step[Any]]] = [SearchTriplets]
-        for output in (*outputs, *filter(None, [self.path("scores")])):
-            entries |= self.record(output).get("training_text", {})
+        searches, scores = self.record(SearchTriplets), self.record(self.path("scores"))
+        entries = searches.get("training_text", {}) | scores.get("training_text", {})
         return {name: entries.get(name) for name in self.names} if entries else {}
 
     @property
@@ -257,7 +246,7 @@ class MaterialFacts:
     @cached_property
     def pairs(self) -> Sequence[Pair]:
         """The natural pairs."""
-        return self._items(SelectPairs, read_pairs)
+        return self._items(self.out(SelectPairs), read_pairs)
 
     @cached_property
     def scores(self) -> ScoreTable | None:
@@ -268,27 +257,25 @@ class MaterialFacts:
     @cached_property
     def found_triplets(self) -> Sequence[Triplet]:
         """The triplets that searches found."""
-        return self._items(SearchTriplets, read_triplets)
+        return self._items(self.out(SearchTriplets), read_triplets)
 
     @cached_property
     def selected(self) -> Sequence[Triplet]:
         """The selected triplets."""
-        return self._items(SelectTriplets, read_triplets)
+        return self._items(self.out(SelectTriplets), read_triplets)
 
     @cached_property
     def searches(self) -> list[Row]:
         """Record of the searches for each pair of models, in the order of the study."""
-        of_pairs = {
-            frozenset((search["model_1"], search["model_2"])): search
-            for search in self.record(SearchTriplets).get("pairs", [])
-        }
+        searches = self.record(SearchTriplets).get("pairs", [])
+        of_pairs = {frozenset((s["model_1"], s["model_2"])): s for s in searches}
         return [of_pairs.get(frozenset(pair), {}) for pair in self.model_pairs]
 
     @cached_property
     def triplet_columns(self) -> dict[str, list[int]]:
         """Heading → number for each pair of models; without columns in which all numbers are 0."""
         columns = {"triplets": self.between(self.found_triplets)}
-        for heading, names in _FATES.items():
+        for heading, names in _OUTCOMES.items():
             numbers = [sum(of_pair.get(name, 0) for name in names) for of_pair in self.searches]
             if any(numbers):
                 columns[heading] = numbers
@@ -317,11 +304,9 @@ class MaterialFacts:
     def controversialities(self) -> list[tuple[object, ...]]:
         """Two models, number of their triplets, and minimum, mean and maximum controversiality."""
         items = self.selected or self.found_triplets
-        of_pairs = {
-            pair: [t.controversiality for t in items if {t.model_1, t.model_2} == {*pair}]
-            for pair in self.model_pairs
-        }
-        return [(*p, len(v), min(v), fmean(v), max(v)) for p, v in of_pairs.items() if v]
+        of_pairs = grouped((frozenset((t.model_1, t.model_2)), t.controversiality) for t in items)
+        values = ((pair, of_pairs.get(frozenset(pair))) for pair in self.model_pairs)
+        return [(*pair, len(v), min(v), fmean(v), max(v)) for pair, v in values if v]
 
     def between(self, items: Iterable[Pair | Triplet | Trial]) -> list[int]:
         """Return the number of items for each pair of models, in the order of the study."""
@@ -331,7 +316,7 @@ class MaterialFacts:
     @cached_property
     def minimal_pairs(self) -> Sequence[ControversialMinimalPair]:
         """The selected minimal pairs."""
-        return self._items(SelectMinimalPairs, read_controversial_minimal_pairs)
+        return self._items(self.out(SelectMinimalPairs), read_controversial_minimal_pairs)
 
     @cached_property
     def verdicts(self) -> list[Row]:

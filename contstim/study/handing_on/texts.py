@@ -9,7 +9,7 @@ preregistration.md.jinja   a draft with the fields of OSF's standard template
 readme.md.jinja            README of an archive
 
 All numbers come from tables, records, certificates and the study file. The current folder must be
-the study's.
+the study's folder.
 """
 
 from __future__ import annotations
