@@ -161,10 +161,7 @@ class FindDifferences(
             "sentences": len(natural),
             "triplets": len(results.triplets),
         }
-        parts = [
-            *_describe(differences, baseline),
-            f"Ask people which model is right:\n  {command}",
-        ]
+        parts = [*_describe(differences, baseline, command)]
         is_complete = all(pair.triplets for pair in results.pairs)
         return Outcome(differences, facts, complete=is_complete, parts=parts)
 
@@ -228,7 +225,7 @@ def _minimal_pairs(models: Sequence[Scorer], seed: int) -> list[SentencePair]:
     ]
 
 
-def _describe(differences: Sequence[Difference], baseline: str) -> Iterator[Shown]:
+def _describe(differences: Sequence[Difference], baseline: str, command: str) -> Iterator[Shown]:
     yield summary_table(differences)
     for difference in differences[: -1 if baseline else None]:
         if difference.where:
@@ -245,3 +242,4 @@ def _describe(differences: Sequence[Difference], baseline: str) -> Iterator[Show
         if difference.paradigms:
             yield "Minimal pairs on which they part most: the share that each model gets right."
             yield paradigm_table(difference)
+    yield f"Ask people which model is right:\n  {command}"
