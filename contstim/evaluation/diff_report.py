@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from contstim.items.reviews import changed_positions
-from contstim.reporting.canvas import BLUE, GREY, new_figure, png, styled, widest
+from contstim.reporting.canvas import BLUE, GREY, new_figure, png, widest
 from contstim.reporting.report import Heading, Paragraph, Picture, Report, Table, code
 from contstim.reporting.stimuli_page import arrows, stimuli_table
 from contstim.reporting.templates import passages
@@ -35,8 +35,8 @@ def diff_report(
 ) -> Report:
     """Make the page of the result of `find_differences`.
 
-    `scores` are those of the natural sentences, which `natural_text` describes. The page suggests
-    `command`, which makes a study of these models.
+    `scores` has the scores of the natural sentences, and `natural_text` names their source. The
+    page suggests `command`, which makes a study of these models.
     """
     compared = differences[:-1] if baseline else differences
     texts = passages(
@@ -92,8 +92,8 @@ def paradigm_table(difference: Difference) -> Table:
 def where_text(difference: Difference) -> str:
     """Name the values for which two models part more often than on average.
 
-    The whole interval of each named value is above the share of all changes, with a level that is
-    corrected for the number of values (Bonferroni).
+    A value is named if its whole interval is above the share of all changes. The level of the
+    intervals is corrected for the number of values (Bonferroni).
     """
     most, average = [], difference.changes.share
     alpha = 0.05 / max(1, sum(map(len, difference.where.values())))
@@ -116,9 +116,7 @@ def _parts_of_pair(
     if difference.where:
         yield Heading("Where they part", 3)
         yield Paragraph(where_text(difference))
-        with styled():
-            image = png(where_figure(difference, baseline))
-        names = difference.names
+        names, image = difference.names, png(lambda: where_figure(difference, baseline))
         yield Picture(f"where-{names}", image, f"share of changes on which {names} part")
         yield Paragraph(texts["figure"], note=True)
     if difference.paradigms:
