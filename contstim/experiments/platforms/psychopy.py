@@ -35,7 +35,7 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, script
 from contstim.experiments.platforms.lists import button_facts, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
-from contstim.experiments.platforms.rows import MISSING, table_rows
+from contstim.experiments.platforms.rows import MISSING, table_rows, unnamed_note
 from contstim.experiments.platforms.texts import Language, button_labels, labels
 from contstim.experiments.responses import alignment
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
@@ -201,10 +201,7 @@ def _read_answers(
     if n_others := len(rows) - len(trial_rows):
         yield f"{path}: skipped {quantity(n_others, 'row')} without a trial_id."
     if not any(row.cells.get("participant") for row in trial_rows):
-        yield (
-            f"{path} names no participant, so all its rows are read as one participant, named "
-            f"{path.stem}."
-        )
+        yield unnamed_note(path)
     position: Counter[str] = Counter()
     # Rows are in order of presentation
     for row in trial_rows:

@@ -72,6 +72,14 @@ def read_data(path: Path) -> str:
     return text.replace("\ufeff", "")
 
 
+def unnamed_note(path: Path) -> str:
+    """Return a note about a file that names no participant."""
+    return (
+        f"{path} names no participant, so all its rows are read as one participant, named "
+        f"{path.stem}."
+    )
+
+
 def looks_like_json(text: str) -> bool:
     """Return whether a text, or one of its lines, begins like a JSON array or object."""
     return text.lstrip()[:1] in ("[", "{") or _JSON_LINE.search(text) is not None

@@ -18,6 +18,7 @@ from contstim.experiments.platforms.rows import (
     looks_like_json,
     read_data,
     table_rows,
+    unnamed_note,
 )
 from contstim.experiments.responses import alignment
 from contstim.experiments.responses.questionnaire import QuestionAnswer
@@ -71,10 +72,7 @@ def _read_answers(
     rows, errors, column = _read_rows(path)
     yield from errors
     if column is None:
-        yield (
-            f"{path} names no participant, so all its rows are read as one participant, named "
-            f"{path.stem}."
-        )
+        yield unnamed_note(path)
     n_trials: Counter[str] = Counter()
     n_others = repeats = 0
     for row in rows:
