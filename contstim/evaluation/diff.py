@@ -199,9 +199,10 @@ def find_differences(
 
     The baseline, if any, is only compared with the first model. This comparison is the last
     element of the result.
+
     There must be at least two natural sentences, all different, and at least one change of them.
-    `scores` has a row for each sentence in the arguments, and a column for each model. The seed is
-    that of the bootstrap.
+    `scores` has a row for each sentence in the arguments, and a column for each model. `seed` is
+    the seed of the bootstrap.
     """
     names = [name for name in scores.models if name != baseline]
     model_pairs = [*combinations(names, 2)] + [(names[0], baseline)] * bool(baseline)
