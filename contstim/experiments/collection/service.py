@@ -168,18 +168,14 @@ class Service:
 
     def application(self) -> Starlette:
         """Create the ASGI application."""
-        refused = (RequestRefusal, HTTPException, ClientDisconnect, sqlite3.Error, StoreError)
-        return Starlette(
-            routes=[
-                Route("/api/open", self.open, methods=["POST"]),
-                Route("/api/participants", self.join, methods=["POST"]),
-                Route("/api/resume", self.resume, methods=["POST"]),
-                Route("/api/responses", self.save, methods=["POST"]),
-                Route("/api/complete", self.complete, methods=["POST"]),
-                *(Route(f"/admin/{name}", self.download) for name in _DOWNLOADS),
-                Route("/{path:path}", self.file),
-            ],
-            exception_handlers=dict.fromkeys(refused, error_response),
+        return application_of(
+            Route("/api/open", self.open, methods=["POST"]),
+            Route("/api/participants", self.join, methods=["POST"]),
+            Route("/api/resume", self.resume, methods=["POST"]),
+            Route("/api/responses", self.save, methods=["POST"]),
+            Route("/api/complete", self.complete, methods=["POST"]),
+            *(Route(f"/admin/{name}", self.download) for name in _DOWNLOADS),
+            Route("/{path:path}", self.file),
         )
 
     async def open(self, request: Request) -> Response:
@@ -299,6 +295,12 @@ class Service:
     def _participant_response(self, state: Mapping[str, Any], *, status: int) -> Response:
         secret = self._recorder.participant_secret(state["participant"])
         return json_response({**state, "secret": secret}, status)
+
+
+def application_of(*routes: Route) -> Starlette:
+    """Create an ASGI application that responds to errors by `error_response`."""
+    errors = (RequestRefusal, HTTPException, ClientDisconnect, sqlite3.Error, StoreError)
+    return Starlette(routes=routes, exception_handlers=dict.fromkeys(errors, error_response))
 
 
 def _time_of(path: Path) -> int:
