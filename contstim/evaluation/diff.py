@@ -89,7 +89,7 @@ class Parting:
     """Share of comparisons on which two models part.
 
     Attributes:
-        effective: number of independent comparisons that would determine the share as precisely.
+        effective: number of independent comparisons that would give the share the same precision.
         n: number of comparisons; if it is 0, the share is nan.
         correct: share of comparisons in which each model prefers the first sentence.
     """

@@ -120,7 +120,7 @@ def stimuli_report(
 
 
 def arrows(triplets: Sequence[Triplet], scores: ScoreTable | None = None) -> list[Part]:
-    """Make the parts with `arrows_figure`; empty without triplets."""
+    """Make the parts of a page that show and explain `arrows_figure`; empty without triplets."""
     if not triplets:
         return []
     pairs = len({(triplet.model_1, triplet.model_2) for triplet in triplets})
