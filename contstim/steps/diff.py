@@ -187,11 +187,9 @@ class FindDifferences(
             random.Random(self.seed).shuffle(offered)
             of_text = Vocabulary.from_sentences(offered)
             # With `tags`, the text is not English, so words come from the text only
-            is_english = self.settings.tags is None
+            added = words if self.settings.tags is None else of_text
             words = Vocabulary(
-                of_text.initial + words.initial * is_english,
-                of_text.inner + words.inner * is_english,
-                words.repeatable,
+                of_text.initial + added.initial, of_text.inner + added.inner, words.repeatable
             )
         words, _ = shared_vocabulary(models, words)
         usable = [
@@ -231,8 +229,7 @@ def _describe(differences: Sequence[Difference], baseline: str, command: str) ->
         if difference.where:
             yield where_text(difference)
         if difference.triplets:
-            in_nats = difference.triplets[0].in_nats
-            numbers = "log-probabilities in nats" if in_nats else "scores"
+            numbers = "log-probabilities in nats" if difference.triplets[0].in_nats else "scores"
             yield f"Sentences on which they part, with {numbers}:"
         else:
             yield "The search found no sentences on which they part."
