@@ -132,7 +132,8 @@ def run_demo(
         InputError: if the folder has a demo with another seed, size or version.
     """
     out = Path(out)
-    searches = [asdict(search.few_changes) if search.few_changes else {} for search in _SEARCHES]
+    goals = [search.few_changes() for search in _SEARCHES]
+    searches = [asdict(goal) if goal else {} for goal in goals]
     settings = {"contstim": __version__, "seed": seed, "searches": searches}
     sizes = {"training": n_training, "natural": n_natural, "judging": n_judging}
     _claim_folder(out, settings | sizes | {"most_epochs": most_epochs})
@@ -281,7 +282,7 @@ def _search_duel(
             judges=judge if search.nats else (),
             seed=seed,
             restarts=SINGLE,
-            few_changes=search.few_changes,
+            few_changes=search.few_changes(),
         )
         if triplet.distinct:
             return [triplet]

@@ -16,5 +16,6 @@ folder.
     restarts        how well do classifiers with different training seeds judge acceptability?
     desiderata      does a scoring rule have expected properties (Kauf & Ivanova 2023)?
     comparison      how much do models agree on the ranks of sentences, and on which do they differ?
+    diff            on which sentences do models prefer different sides (diff_report: its page)?
     overview        facts about one model: contexts, unknown words, speed
 """

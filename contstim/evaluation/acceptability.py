@@ -22,7 +22,7 @@ from contstim.files.tables import (
 )
 from contstim.files.tables import text as cell_text
 from contstim.options import Help
-from contstim.wording import find_duplicates
+from contstim.wording import find_duplicates, grouped
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -238,10 +238,9 @@ def _read_sentences(
 def _average_repetitions(
     sentences: Mapping[str, Sentence], values: FloatArray
 ) -> tuple[dict[str, Sentence], FloatArray]:
-    judged: dict[Sentence, list[float]] = {}
-    for sentence, value in zip(sentences.values(), values.tolist(), strict=True):
-        judged.setdefault(sentence, []).extend([] if math.isnan(value) else [value])
-    means = np.array([float(np.mean(values)) if values else math.nan for values in judged.values()])
+    judged = grouped(zip(sentences.values(), values.tolist(), strict=True))
+    known = [[value for value in of_one if not math.isnan(value)] for of_one in judged.values()]
+    means = np.array([float(np.mean(of_one)) if of_one else math.nan for of_one in known])
     return {str(row): sentence for row, sentence in enumerate(judged)}, means
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
+    from contstim.evaluation.folder import Row
     from contstim.evaluation.scores import PairScores, PairScoring
     from contstim.files.arrays import FloatArray, IntArray
     from contstim.models.base import Scorer
 
-    Row = dict[str, Any]
 
 OVERALL, PEOPLE = "overall", "people"
 _PUBLISHED_SUFFIX = " (published)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from itertools import combinations, groupby, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,13 +27,12 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from contstim.evaluation.folder import Columns
+    from contstim.evaluation.folder import Columns, Row
     from contstim.models.base import Scorer
     from contstim.reporting.report import Part
     from contstim.store import Store
     from contstim.words.sentence import Sentence
 
-    Row = dict[str, Any]
 
 _MODELS = "models"
 _MAX_PANELS, _PANELS_PER_ROW = 12, 4

@@ -17,6 +17,7 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.evaluation.acceptability import ACCEPTABILITY, AcceptabilitySettings
 from contstim.evaluation.folder import Findings, page_table, table_of
+from contstim.evaluation.judged_scores import ScoredJudgements
 from contstim.evaluation.scores import LeftOut
 from contstim.files.tables import columns_of, frame_of
 from contstim.items.correlation import pearson, pearson_matrix, spearman
@@ -26,19 +27,17 @@ from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
     from contstim.evaluation.acceptability import JudgedPair, Judgements
-    from contstim.evaluation.folder import Columns
+    from contstim.evaluation.folder import Columns, Row
     from contstim.evaluation.judged_scores import JudgedScores
     from contstim.evaluation.ratings import RatingEvaluation
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.reporting.report import Part
 
-    Row = dict[str, Any]
     Apart = Mapping[tuple[str, str, str], IntArray]
 
 
@@ -89,11 +88,10 @@ def criterion_met(delta: float | None, people: FloatArray, model: FloatArray) ->
 
 
 @dataclass(frozen=True, eq=False)
-class AcceptabilityEvaluation:
+class AcceptabilityEvaluation(ScoredJudgements):
     """Minimal pairs with their deltas, and the criteria that models meet.
 
     Attributes:
-        scores: original scores of the sentences.
         sentence_scores: z-scores of the sentences, (n_sentences, n_models); nan if missing. If
             `scores_as_given` is set, these are the original scores.
         sentence_judgements: original judgements, (n_sentences,); nan if missing. If
@@ -105,8 +103,6 @@ class AcceptabilityEvaluation:
         met: criterion (`blimp`, or `adc-0.5` for a δ of 0.5) → mask, (n_pairs, n_models).
     """
 
-    judgements: Judgements
-    scores: JudgedScores
     settings: AcceptabilitySettings
     sentence_scores: FloatArray
     sentence_judgements: FloatArray
@@ -115,16 +111,6 @@ class AcceptabilityEvaluation:
     people: FloatArray
     deltas: FloatArray
     met: Mapping[str, BoolArray]
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """Names of the models."""
-        return self.scores.models
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """Files of judgements and scores."""
-        return (*self.judgements.files, *self.scores.files)
 
     @property
     def disputed(self) -> BoolArray:
@@ -171,8 +157,9 @@ def evaluate_acceptability(
 
     Unless `scores_as_given` is set, scores are standardized over all sentences with a score,
     including sentences of excluded pairs. A pair is excluded if the authors of the collection
-    discarded it, or if one of its sentences lacks a judgement or a score under any model.
-    LI-Adger's judgements need no `human_z_scores`.
+    discarded it. It is also excluded if one of its sentences lacks a judgement, or a score under
+    any model.
+    LI-Adger's judgements already are z-scores, so they need no `human_z_scores`.
 
     Raises:
         InputError: if all pairs are excluded; a δ is not above 0; all scores of a model are equal
@@ -410,16 +397,14 @@ def _difference_rows(
 def _parts(
     evaluation: AcceptabilityEvaluation, counts: Mapping[str, int], tables: Mapping[str, Columns]
 ) -> Iterator[Part]:
+    excluded = ", ".join(f"{n:,} ({reason})" for reason, n in evaluation.excluded_for().items())
     yield Paragraph(
         f"{counts['pairs_evaluated']:,} of {quantity(counts['pairs'], 'minimal pair')}; "
         f"{quantity(counts['sentences'], 'sentence')}, "
         f"{counts['sentences_without_judgement']:,} of them without a judgement and "
-        f"{counts['sentences_without_score']:,} without a score. Not evaluated: "
-        + ", ".join(f"{n:,} ({reason})" for reason, n in evaluation.excluded_for().items())
-        + (
-            f". In {quantity(counts['pairs_disputed'], 'evaluated pair')} participants do not "
-            "prefer the sentence that experts accept."
-        )
+        f"{counts['sentences_without_score']:,} without a score. Not evaluated: {excluded}. In "
+        f"{quantity(counts['pairs_disputed'], 'evaluated pair')} participants do not prefer the "
+        "sentence that experts accept."
     )
     yield criteria_table(evaluation)
     if {pair.source for pair in evaluation.pairs} != {""}:

@@ -35,17 +35,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-    from contstim.evaluation.folder import Columns
-    from contstim.evaluation.scores import LeftOut
+    from contstim.evaluation.folder import Columns, Row
+    from contstim.evaluation.scores import LeftOut, Progress
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.items.scores import ScoreTable
     from contstim.models.base import Scorer
     from contstim.reporting.report import Part, Table
     from contstim.store import Store
     from contstim.words.frequencies import WordFrequencies
-
-    Progress = Callable[[Scorer, int], None]
-    Row = dict[str, Any]
 
 
 _MIN_OBSERVATIONS = 4

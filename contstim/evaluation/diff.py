@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.evaluation.comparison import model_agreements
+from contstim.evaluation.folder import table_of
 from contstim.optimization.search.constraints import Candidates, capitals, no_repeats
 from contstim.wording import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from contstim.files.arrays import BoolArray, FloatArray, IntArray
+    from contstim.files.arrays import FloatArray, IntArray
     from contstim.items.minimal_pair_scores import SentencePair
     from contstim.items.scores import ScoreTable
     from contstim.items.stimuli import Triplet
@@ -88,7 +89,7 @@ class Parting:
     """Share of comparisons on which two models part.
 
     Attributes:
-        effective: number of independent comparisons that would determine the share as precisely.
+        effective: number of independent comparisons that would give the share the same precision.
         n: number of comparisons; if it is 0, the share is nan.
         correct: share of comparisons in which each model prefers the first sentence.
     """
@@ -99,18 +100,21 @@ class Parting:
     correct: tuple[float, float]
 
     @classmethod
-    def of(cls, one: FloatArray, other: FloatArray, clusters: IntArray) -> Parting:
+    def of(cls, preferences: FloatArray, clusters: IntArray) -> Parting:
         """Compute the share and its precision from the preferences of two models.
 
-        Comparisons in the same cluster are not independent. All arguments have shape
-        (n_comparisons,). `one` and `other` are preferences of the models (see `_preferences`).
-        `clusters` are indices of natural sentences or of minimal pairs.
+        Comparisons in the same cluster are not independent.
+
+        Args:
+            preferences: 1 if a model prefers the first sentence, -1 the second, 0 neither,
+                (2, n_comparisons).
+            clusters: indices of natural sentences or of minimal pairs, (n_comparisons,).
         """
         from scipy.stats import t
 
-        if not len(one):
+        if not len(clusters):
             return cls(nan, 0.0, 0, (nan, nan))
-        parted, correct = one * other < 0, (float((one > 0).mean()), float((other > 0).mean()))
+        parted, (first, second) = preferences.prod(axis=0) < 0, (preferences > 0).mean(axis=1)
         n_parted, n = np.bincount(clusters, parted), np.bincount(clusters)
         n_parted, n = n_parted[n > 0], n[n > 0]
         share, k, total = float(parted.mean()), len(n), len(parted)
@@ -119,7 +123,7 @@ class Parting:
         effective = min(share * (1 - share) / variance if variance else k, total)
         if 1 < k < total:  # few clusters determine the variance less precisely
             effective *= (t.ppf(0.975, total - 1) / t.ppf(0.975, k - 1)) ** 2
-        return cls(share, float(effective), total, correct)
+        return cls(share, float(effective), total, (float(first), float(second)))
 
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Return the 1 - alpha interval of the share, which generalises to other sentences.
@@ -195,46 +199,43 @@ def find_differences(
 
     The baseline, if any, is only compared with the first model. This comparison is the last
     element of the result.
+
     There must be at least two natural sentences, all different, and at least one change of them.
-    `scores` has a row for each sentence in the arguments, and a column for each model. The seed is
-    that of the bootstrap.
+    `scores` has a row for each sentence in the arguments, and a column for each model. `seed` is
+    the seed of the bootstrap.
     """
     names = [name for name in scores.models if name != baseline]
     model_pairs = [*combinations(names, 2)] + [(names[0], baseline)] * bool(baseline)
     of_natural = scores.of(natural)
     agreements = {(row["model_1"], row["model_2"]): row for row in model_agreements(of_natural)}
-    preferences = _preferences(scores, [(c.natural, c.changed) for c in changes])
-    verdicts = _preferences(scores, [(pair.good, pair.bad) for pair in pairs])
+    of_changes = _preferences(scores, [(c.natural, c.changed) for c in changes])
+    of_pairs = _preferences(scores, [(pair.good, pair.bad) for pair in pairs])
     clusters = of_natural.rows_of(change.natural for change in changes)
-    properties = [change.properties(table) for change in changes]
+    properties = table_of(change.properties(table) for change in changes)
     each_pair, paradigms = np.arange(len(pairs)), [pair.paradigm for pair in pairs]
-    parted = {(a, b): preferences[a] * preferences[b] < 0 for a, b in model_pairs}
+    rows = {pair: [*map(scores.models.index, pair)] for pair in model_pairs}
+    baseline_changed = of_changes[rows[model_pairs[-1]]]
     differences = []
     for a, b in model_pairs:
-        of_changes = (preferences[a], preferences[b], clusters)
-        of_pairs = (verdicts[a], verdicts[b], each_pair)
+        changed, paired = of_changes[rows[a, b]], of_pairs[rows[a, b]]
         where = {
-            name: _by_value(*of_changes, [values[name] for values in properties], _MIN_SENTENCES)
-            for name in properties[0]
+            name: _by_value(changed, clusters, values, _MIN_SENTENCES)
+            for name, values in properties.items()
         }
-        by_paradigm = _by_value(*of_pairs, paradigms, _MIN_PAIRS)
+        by_paradigm = _by_value(paired, each_pair, paradigms, _MIN_PAIRS)
+        of_models = (_with_first(t, a) for t in triplets if {t.model_1, t.model_2} == {a, b})
         differences.append(
             Difference(
                 a,
                 b,
                 spearman=agreements[a, b]["spearman"],
                 reordered=1 - agreements[a, b]["agreement"],
-                changes=Parting.of(*of_changes),
-                pairs=Parting.of(*of_pairs),
+                changes=Parting.of(changed, clusters),
+                pairs=Parting.of(paired, each_pair),
                 where={name: shares for name, shares in where.items() if len(shares) > 1},
                 paradigms={name: share for name, share in by_paradigm.items() if share.share},
-                ratio=_ratio(parted[a, b], parted[model_pairs[-1]], clusters, seed)
-                if baseline
-                else None,
-                triplets=sorted(
-                    (_with_first(t, a) for t in triplets if {t.model_1, t.model_2} == {a, b}),
-                    key=lambda t: -min(t.drops),
-                ),
+                ratio=_ratio(changed, baseline_changed, clusters, seed) if baseline else None,
+                triplets=sorted(of_models, key=lambda triplet: -min(triplet.drops)),
             )
         )
     return differences
@@ -249,36 +250,40 @@ def _with_first(triplet: Triplet, model: str) -> Triplet:
     return replace(triplet, **{name.translate(_SWAPPED): value for name, value in values})
 
 
-def _preferences(
-    scores: ScoreTable, pairs: Sequence[tuple[Sentence, Sentence]]
-) -> dict[str, FloatArray]:
-    """Return model → 1 if it prefers the first sentence, -1 the second, 0 neither, (n_pairs,)."""
+def _preferences(scores: ScoreTable, pairs: Sequence[tuple[Sentence, Sentence]]) -> FloatArray:
+    """Return 1 if a model prefers the first sentence, -1 the second, 0 neither.
+
+    The shape is (n_models, n_pairs).
+    """
     rows = scores.rows_of(sentence for pair in pairs for sentence in pair).reshape(-1, 2)
     first, second = scores.log_probs[rows[:, 0]], scores.log_probs[rows[:, 1]]
-    return dict(zip(scores.models, ((first > second) * 1.0 - (first < second)).T, strict=True))
+    preferences: FloatArray = np.subtract(first > second, first < second, dtype=np.float64).T
+    return preferences
 
 
 def _by_value(
-    one: FloatArray, other: FloatArray, clusters: IntArray, values: Sequence[str], least: int
+    preferences: FloatArray, clusters: IntArray, values: Sequence[str], least: int
 ) -> dict[str, Parting]:
     """Return value → share, highest first, of values that occur in at least `least` clusters."""
-    of_values = grouped((value, row) for row, value in enumerate(values))
     partings = {
-        value: Parting.of(one[rows], other[rows], clusters[rows])
-        for value, rows in of_values.items()
-        if len({*clusters[rows].tolist()}) >= least
+        value: Parting.of(preferences[:, rows], clusters[rows])
+        for value, rows in grouped((value, row) for row, value in enumerate(values)).items()
+        if len(np.unique(clusters[rows])) >= least
     }
     return dict(sorted(partings.items(), key=lambda item: -item[1].share))
 
 
 def _ratio(
-    parted: BoolArray, baseline: BoolArray, clusters: IntArray, seed: int
+    preferences: FloatArray, baseline: FloatArray, clusters: IntArray, seed: int
 ) -> tuple[float, float, float]:
-    """Return the ratio of two shares, and its percentile bootstrap interval over sentences."""
+    """Return the ratio of two shares, and its percentile bootstrap interval over sentences.
+
+    For the arguments, see `Parting.of`; `baseline` contains the preferences for the second share.
+    """
     n_sentences = int(clusters.max()) + 1
     rng = np.random.default_rng(seed)
     draws = rng.multinomial(n_sentences, [1 / n_sentences] * n_sentences, size=_DRAWS)
-    counts = [np.bincount(clusters, mask) for mask in (parted, baseline)]
+    counts = [np.bincount(clusters, p.prod(axis=0) < 0) for p in (preferences, baseline)]
     # The first row has each sentence once, so it gives the ratio of the sample itself
     sums = np.vstack([np.ones(n_sentences), draws]) @ np.transpose(counts)  # (1 + draws, 2)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from contstim.items.reviews import changed_positions
-from contstim.reporting.canvas import BLUE, GREY, new_figure, png, styled, widest
+from contstim.reporting.canvas import BLUE, GREY, new_figure, png, widest
 from contstim.reporting.report import Heading, Paragraph, Picture, Report, Table, code
 from contstim.reporting.stimuli_page import arrows, stimuli_table
 from contstim.reporting.templates import passages
@@ -35,8 +35,8 @@ def diff_report(
 ) -> Report:
     """Make the page of the result of `find_differences`.
 
-    `scores` are those of the natural sentences, which `natural_text` describes. The page suggests
-    `command`, which makes a study of these models.
+    `scores` has the scores of the natural sentences, and `natural_text` names their source. The
+    page suggests `command`, which makes a study of these models.
     """
     compared = differences[:-1] if baseline else differences
     texts = passages(
@@ -47,11 +47,8 @@ def diff_report(
         sentences=len(scores.log_probs),
         natural_text=natural_text,
     )
-    parts: list[Part] = [
-        summary_table(differences),
-        Paragraph(texts["baseline"]),
-        Paragraph(texts["meaning"], note=True),
-    ]
+    parts: list[Part] = [summary_table(differences), Paragraph(texts["baseline"])]
+    parts.append(Paragraph(texts["meaning"], note=True))
     for difference in compared:
         if len(compared) > 1:
             parts.append(Heading(difference.names[:1].upper() + difference.names[1:]))
@@ -95,8 +92,8 @@ def paradigm_table(difference: Difference) -> Table:
 def where_text(difference: Difference) -> str:
     """Name the values for which two models part more often than on average.
 
-    The whole interval of each named value is above the share of all changes, with a level that is
-    corrected for the number of values (Bonferroni).
+    A value is named if its whole interval is above the share of all changes. The level of the
+    intervals is corrected for the number of values (Bonferroni).
     """
     most, average = [], difference.changes.share
     alpha = 0.05 / max(1, sum(map(len, difference.where.values())))
@@ -119,19 +116,12 @@ def _parts_of_pair(
     if difference.where:
         yield Heading("Where they part", 3)
         yield Paragraph(where_text(difference))
-        with styled():
-            image = png(where_figure(difference, baseline))
-        names = difference.names
+        names, image = difference.names, png(lambda: where_figure(difference, baseline))
         yield Picture(f"where-{names}", image, f"share of changes on which {names} part")
-        note = "Share of changes on which they part, with 95 % intervals"
-        of_baseline = f"; grey: {baseline.names}" if baseline else ""
-        yield Paragraph(f"{note}{of_baseline}.", note=True)
+        yield Paragraph(texts["figure"], note=True)
     if difference.paradigms:
         yield Heading("Minimal pairs on which they part most", 3)
-        yield Paragraph(
-            "Share of pairs that each model gets right, and share of pairs on which they part.",
-            note=True,
-        )
+        yield Paragraph(texts["paradigms"], note=True)
         yield paradigm_table(difference)
     yield Heading("Sentences on which they part", 3)
     if not difference.triplets:
@@ -146,28 +136,27 @@ def where_figure(difference: Difference, baseline: Difference | None = None) -> 
 
     The shares of `baseline` are drawn in grey.
     """
-    values = [(name, value) for name, shares in difference.where.items() for value in shares]
-    n_rows = len(values) + 2 * len(difference.where) - 1
-    width = 2.0 + widest(value for _, value in values)
-    figure = new_figure(width, 0.6 + 0.17 * n_rows)
-    axes, labels, row = figure.subplots(), {}, 0
-    for name, shares in difference.where.items():
-        labels[row] = name
+    where, row = difference.where, 0
+    # An empty label separates two properties
+    labels = [label for name, shares in where.items() for label in (name, *shares, "")][:-1]
+    width = 2.0 + widest(value for shares in where.values() for value in shares)
+    figure = new_figure(width, 0.6 + 0.17 * len(labels))
+    axes = figure.subplots()
+    for name, shares in where.items():
         for value, parting in shares.items():
             row += 1
-            labels[row] = value
             other = baseline and baseline.where.get(name, {}).get(value)
             for share, colour in ((other, GREY), (parting, BLUE)):
                 if share:
                     axes.plot(share.interval(), (row, row), color=colour, lw=1)
                     axes.plot(share.share, row, "o", ms=3.5, color=colour)
         row += 2
-    axes.set_yticks([*labels], labels.values())
+    axes.set_yticks(range(len(labels)), labels)
     for label in axes.get_yticklabels():
-        if label.get_text() in difference.where:
+        if label.get_text() in where:
             label.set_fontweight("bold")
     axes.tick_params(axis="y", length=0)
-    axes.set_ylim(row - 1.5, -0.5)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.set_xlim(0, None)
     axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.set_xlabel("share of changes")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from contstim.reporting.report import Part
 
     Columns: TypeAlias = dict[str, list[Any]]
+    Row: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def _run_parts(models: Sequence[Scorer], facts: Mapping[str, Any]) -> list[Part]
 
 
 def _models_table(models: Sequence[Scorer]) -> Table:
-    """Tabulate the scoring conventions; without specifications if all are equal to the names."""
+    """Tabulate the scoring conventions; omit specifications if all equal the names of models."""
     header = ["model", "specification", "rule", "context", "unit", "fingerprint"]
     rows = [
         [m.name, m.specification or m.name, c.rule, repr(c.context), c.unit, c.fingerprint]

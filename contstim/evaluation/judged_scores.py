@@ -25,14 +25,13 @@ from contstim.wording import find_duplicates
 from contstim.words.sentence import Sentence, is_end, normalise_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from contstim.evaluation.acceptability import Judgements
+    from contstim.evaluation.acceptability import Judgements, Table
     from contstim.files.arrays import BoolArray, FloatArray
     from contstim.models.base import Scorer
     from contstim.store import Store
 
-    Table = Mapping[str, Sequence[Any]]
 
 # Numeric columns that are not scores; pandas writes row numbers under the first two names
 _NOT_SCORES = frozenset(
@@ -82,6 +81,24 @@ class JudgedScores:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class ScoredJudgements:
+    """Judged sentences, and their scores."""
+
+    judgements: Judgements
+    scores: JudgedScores
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models."""
+        return self.scores.models
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Files of judgements and scores."""
+        return (*self.judgements.files, *self.scores.files)
+
+
 def model_scores(
     judgements: Judgements,
     models: Sequence[Scorer],
@@ -108,8 +125,8 @@ def published_scores(
 
     If the judged sentences have identifiers and the column `id` contains at least one of them, rows
     are matched with judged sentences by `id`. Otherwise, rows are matched by the column `sentence`.
-    If rows are matched by `id` and the table also has the column `sentence`, the texts must be
-    equal to the judged sentences, except for white space and end marks.
+    If rows are matched by `id`, texts in a column `sentence` must equal the judged sentences,
+    except for white space and end marks.
 
     Scores of -inf count as missing. The format of LI-Adger's authors is also read: a row for each
     pair, with the columns `gramm_id`, `ungramm_id`, `NAME_gramm` and `NAME_ungramm`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from contstim.evaluation.accuracies import Accuracies, MinimalPairEvaluation
-    from contstim.evaluation.folder import Columns
+    from contstim.evaluation.folder import Columns, Row
     from contstim.evaluation.scores import PairScores
     from contstim.reporting.report import Part
 
-    Row = dict[str, Any]
 
 _TIE_RULE_TEXTS = {"wrong": "a tie is wrong", "half": "a tie counts one half"}
 _SHOWN = 10
@@ -185,10 +184,6 @@ def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> 
         yield from (Heading("Contrasts"), page_table(tables["contrasts"]))
 
 
-def _spaced(name: str) -> str:
-    return name.replace("_", " ")
-
-
 def minimal_pair_figures(evaluation: MinimalPairEvaluation) -> dict[str, Figure]:
     """Draw all figures for which the evaluation has data, and return them by file name."""
     full = evaluation.full
@@ -208,7 +203,7 @@ def minimal_pair_figures(evaluation: MinimalPairEvaluation) -> dict[str, Figure]
 
 def phenomena_figure(accuracies: Accuracies, title: str) -> Figure:
     """Draw the accuracy of every column in every phenomenon and overall, in per cent."""
-    names = shortened([_spaced(name) for name in accuracies.groups])
+    names = shortened([name.replace("_", " ") for name in accuracies.groups])
     values = np.stack([accuracies.mean(paradigms) for paradigms in accuracies.groups.values()])
     return heat_map(names, short_names(accuracies.columns), values, title=title, middle=0.5)
 

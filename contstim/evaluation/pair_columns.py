@@ -88,10 +88,11 @@ def find_pairs(file: Path, rows: Sequence[Row]) -> PairTable | None:
 def _find_sides(file: Path, rows: Sequence[Row]) -> tuple[str, str] | None:
     """Find the columns of the good and the bad sentence."""
     columns = {_normalise(name): name for name in rows[0]}
+    # A column of sentences has letters; a column such as `correct` may have numbers
     candidates = [
         (columns[first], columns[second])
         for first, second in _SIDES
-        if columns.keys() >= {first, second} and _has_letters(rows[0][columns[first]])
+        if columns.keys() >= {first, second} and any(map(str.isalpha, str(rows[0][columns[first]])))
     ]
     if len(candidates) > 1:
         raise _ambiguous(file, "pairs", map(" and ".join, candidates))
@@ -175,7 +176,3 @@ def _ambiguous(file: Path, content: str, columns: Iterable[str]) -> InputError:
 def _normalise(name: str) -> str:
     """Return a column's name in lower case, with spaces and signs replaced by underscores."""
     return re.sub(r"\W+", "_", name.strip().lower())
-
-
-def _has_letters(cell: object) -> bool:
-    return any(letter.isalpha() for letter in str(cell))

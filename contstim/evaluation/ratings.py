@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.errors import InputError
 from contstim.evaluation.criteria import scatter_figure
 from contstim.evaluation.folder import Findings, page_table, table_of
+from contstim.evaluation.judged_scores import ScoredJudgements
 from contstim.evaluation.scores import LeftOut
 from contstim.files.tables import columns_of, frame_of
 from contstim.items.correlation import pearson, spearman
@@ -18,15 +19,13 @@ from contstim.reporting.report import Paragraph
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pandas import DataFrame
 
     from contstim.evaluation.acceptability import Judgements
+    from contstim.evaluation.folder import Row
     from contstim.evaluation.judged_scores import JudgedScores
     from contstim.files.arrays import BoolArray, FloatArray
 
-    Row = dict[str, Any]
 
 _NORMAL_QUANTILE = 1.959964  # 97.5 % quantile of the standard normal distribution
 INTERVALS = {
@@ -38,26 +37,8 @@ INTERVALS = {
 
 
 @dataclass(frozen=True, eq=False)
-class RatingEvaluation:
-    """Scores and ratings of the same sentences.
-
-    Attributes:
-        judgements: sentences with ratings, without pairs.
-        scores: scores of these sentences.
-    """
-
-    judgements: Judgements
-    scores: JudgedScores
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """Names of the models."""
-        return self.scores.models
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """Files of ratings and scores."""
-        return (*self.judgements.files, *self.scores.files)
+class RatingEvaluation(ScoredJudgements):
+    """Scores and ratings of the same sentences; the sentences form no pairs."""
 
     @property
     def sentence_scores(self) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,13 +18,11 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from contstim.evaluation.folder import Columns
+    from contstim.evaluation.folder import Columns, Row
     from contstim.files.arrays import BoolArray, FloatArray
     from contstim.models.classifier import ClassifierModel
     from contstim.models.training.acceptability import LabelledSentence
     from contstim.reporting.report import Part
-
-    Row = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -109,10 +109,12 @@ def lay_out(figure: Figure) -> None:
     figure.set_layout_engine("none")
 
 
-def png(figure: Figure) -> bytes:
-    """Render a figure that was made within `styled` as a PNG image."""
-    lay_out(figure)
-    return _png(figure, None)
+def png(make: Callable[[], Figure]) -> bytes:
+    """Render the figure that `make` returns as a PNG image; `make` is called in `styled`."""
+    with styled():
+        figure = make()
+        lay_out(figure)
+        return _png(figure, None)
 
 
 def _png(figure: Figure, part: Bbox | None) -> bytes:

@@ -218,9 +218,9 @@ def make_environment(package: str, **options: Any) -> Environment:
 
 _MARKS = {"strong": "**", "em": "*", "mark": "**", "kbd": "**"}
 _INLINE_SYNTAX = re.compile(
-    r"[\\*`$<]"  # begin escapes, emphasis, code, formulas, HTML
+    r"[\\*`$<]"  # start of an escape, emphasis, code, a formula, HTML
     r"|(?<![^\W_])_|_(?![^\W_])"  # emphasis, except between two letters or digits
-    r"|[\[\]]"  # links and alternative texts
+    r"|[\[\]]"  # brackets of links and alternative texts
     r"|&(?=#?\w+;)"  # character entities
 )
 _LINE_SYNTAX = re.compile(r"[-+#>=~]|\d+[.)]")

@@ -12,17 +12,7 @@ from contstim.items.matching import changes_of, figures_of
 from contstim.items.reviews import named_sentences
 from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet
 from contstim.reporting import report
-from contstim.reporting.canvas import (
-    BLACK,
-    BLUE,
-    GREY,
-    ORANGE,
-    agreement_map,
-    panels,
-    png,
-    styled,
-    widest,
-)
+from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, agreement_map, panels, png, widest
 from contstim.reporting.report import short_names
 from contstim.wording import grouped
 
@@ -120,8 +110,7 @@ def stimuli_report(
                 )
             )
     if scores is not None and len(scores.models) > 1 and len(scores.log_probs) > 1:
-        with styled():
-            image = png(agreement_map(scores))
+        image = png(lambda: agreement_map(scores))
         parts += (
             report.Heading("How often the models agree"),
             report.Paragraph(_AGREEMENT, note=True),
@@ -131,14 +120,13 @@ def stimuli_report(
 
 
 def arrows(triplets: Sequence[Triplet], scores: ScoreTable | None = None) -> list[Part]:
-    """Make the parts with `arrows_figure`; empty without triplets."""
+    """Make the parts of a page that show and explain `arrows_figure`; empty without triplets."""
     if not triplets:
         return []
     pairs = len({(triplet.model_1, triplet.model_2) for triplet in triplets})
     further = " Grey dots are other natural sentences." * (scores is not None)
     further += f" These are {_MAX_PANELS} of {pairs} pairs of models." * (pairs > _MAX_PANELS)
-    with styled():
-        image = png(arrows_figure(triplets, scores))
+    image = png(lambda: arrows_figure(triplets, scores))
     alternative = "log-probabilities of natural and synthetic sentences under both models"
     return [
         report.Picture("log-probabilities", image, alternative),
@@ -309,7 +297,7 @@ def rejected_sentences(stimulus: Stimulus) -> dict[str, int]:
 def preferred(
     columns: Mapping[str, Sequence[float]], rejected: Mapping[str, int]
 ) -> list[list[bool]]:
-    """Return which numbers to print in bold: (n_sentences, n_models).
+    """Return a mask of the numbers to print in bold, (n_sentences, n_models).
 
     In a triplet, a number is bold if the model prefers the sentence to the one in `rejected`. In a
     pair or trial, the number of the sentence that the model prefers is bold.

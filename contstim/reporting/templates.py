@@ -1,4 +1,4 @@
-"""Reports from Markdown templates with placeholders, and the bibliography, `references.txt`.
+"""Make reports from Markdown templates, and find cited works in the bibliography.
 
     ## Trials
 

@@ -161,10 +161,7 @@ class FindDifferences(
             "sentences": len(natural),
             "triplets": len(results.triplets),
         }
-        parts = [
-            *_describe(differences, baseline),
-            f"Ask people which model is right:\n  {command}",
-        ]
+        parts = [*_describe(differences, baseline, command)]
         is_complete = all(pair.triplets for pair in results.pairs)
         return Outcome(differences, facts, complete=is_complete, parts=parts)
 
@@ -190,11 +187,9 @@ class FindDifferences(
             random.Random(self.seed).shuffle(offered)
             of_text = Vocabulary.from_sentences(offered)
             # With `tags`, the text is not English, so words come from the text only
-            is_english = self.settings.tags is None
+            added = words if self.settings.tags is None else of_text
             words = Vocabulary(
-                of_text.initial + words.initial * is_english,
-                of_text.inner + words.inner * is_english,
-                words.repeatable,
+                of_text.initial + added.initial, of_text.inner + added.inner, words.repeatable
             )
         words, _ = shared_vocabulary(models, words)
         usable = [
@@ -228,14 +223,13 @@ def _minimal_pairs(models: Sequence[Scorer], seed: int) -> list[SentencePair]:
     ]
 
 
-def _describe(differences: Sequence[Difference], baseline: str) -> Iterator[Shown]:
+def _describe(differences: Sequence[Difference], baseline: str, command: str) -> Iterator[Shown]:
     yield summary_table(differences)
     for difference in differences[: -1 if baseline else None]:
         if difference.where:
             yield where_text(difference)
         if difference.triplets:
-            in_nats = difference.triplets[0].in_nats
-            numbers = "log-probabilities in nats" if in_nats else "scores"
+            numbers = "log-probabilities in nats" if difference.triplets[0].in_nats else "scores"
             yield f"Sentences on which they part, with {numbers}:"
         else:
             yield "The search found no sentences on which they part."
@@ -245,3 +239,4 @@ def _describe(differences: Sequence[Difference], baseline: str) -> Iterator[Show
         if difference.paradigms:
             yield "Minimal pairs on which they part most: the share that each model gets right."
             yield paradigm_table(difference)
+    yield f"Ask people which model is right:\n  {command}"

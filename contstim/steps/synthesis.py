@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -133,11 +132,8 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
             "restarts": search.budget,
         }
         sds = {} if symmetric else _sds_of(models[:n_pair], reporter)
-        few_changes = None
+        few_changes = None if symmetric else search.few_changes(in_sds=bool(sds))
         if not symmetric:
-            few_changes = search.few_changes
-            if sds and few_changes is not None:
-                few_changes = replace(few_changes, enough=search.sds)
             options |= {"few_changes": few_changes, "judges": models[n_pair:], "sds": sds}
         if not self.as_json:
             options |= {"on_step": tell_step, "on_restart": tell_search}

@@ -21,6 +21,7 @@ from contstim.evaluation.diff import (
     sample_changes,
 )
 from contstim.evaluation.diff_report import where_text
+from contstim.files.arrays import BoolArray, FloatArray
 from contstim.items.minimal_pair_scores import SentencePair
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Triplet
@@ -65,6 +66,11 @@ def find_planted(baseline: str = "", triplets: tuple[Triplet, ...] = ()) -> list
     return find_differences(scores, NATURAL, CHANGES, PAIRS, TABLE, triplets, baseline, seed=0)
 
 
+def preferences(parted: BoolArray) -> FloatArray:
+    """Return the preferences of two models that part on the comparisons in a mask."""
+    return np.stack([np.ones(len(parted)), np.where(parted, -1.0, 1.0)])
+
+
 def test_without_minimal_pairs_there_are_no_paradigms() -> None:
     first, *_ = find_differences(planted_scores(), NATURAL, CHANGES, [], TABLE)
     assert (first.paradigms, first.pairs.n, str(first.pairs)) == ({}, 0, "–")
@@ -104,9 +110,9 @@ def test_a_baseline_gives_a_ratio_of_disagreements() -> None:
 
 
 def test_rare_baseline_disagreements_give_no_upper_limit() -> None:
-    baseline_parts = np.zeros(60, np.bool_)
-    baseline_parts[0] = True
-    ratio, low, high = _ratio(np.arange(60) % 2 == 0, baseline_parts, np.arange(60), seed=1)
+    half_parted = preferences(np.arange(60) % 2 == 0)
+    once_parted = preferences(np.arange(60) == 0)
+    ratio, low, high = _ratio(half_parted, once_parted, np.arange(60), seed=1)
     assert (ratio, high) == (30, np.inf)
     assert 0 < low < ratio
 
@@ -116,18 +122,17 @@ def test_intervals_are_wilsons_with_the_effective_sample_size() -> None:
 
     Korn & Graubard (1998) multiply by the squared ratio of two quantiles of t distributions.
     """
-    parted, n = np.arange(80) % 4 == 0, 80
-    first_margins, second_margins = np.ones(n), np.where(parted, -1.0, 1.0)
-    independent = Parting.of(first_margins, second_margins, np.arange(n))
+    n, margins = 80, preferences(np.arange(80) % 4 == 0)
+    independent = Parting.of(margins, np.arange(n))
     # The variance over clusters has n - 1 in its denominator
     expected = proportion_confint(0.25 * (n - 1), n - 1, method="wilson")
     assert independent.interval() == pytest.approx(expected)
-    copies = Parting.of(np.ones(5 * n), np.repeat(second_margins, 5), np.repeat(np.arange(n), 5))
+    copies = Parting.of(np.repeat(margins, 5, axis=1), np.repeat(np.arange(n), 5))
     effective = (n - 1) * (t.ppf(0.975, 5 * n - 1) / t.ppf(0.975, n - 1)) ** 2
     expected = proportion_confint(0.25 * effective, effective, alpha=0.01, method="wilson")
     assert copies.interval(0.01) == pytest.approx(expected)
     assert copies.n == 5 * n
-    never = Parting.of(np.ones(50), np.ones(50), np.arange(50) // 5)
+    never = Parting.of(np.ones((2, 50)), np.arange(50) // 5)
     effective = 10 * (t.ppf(0.975, 49) / t.ppf(0.975, 9)) ** 2
     assert never.interval() == pytest.approx(proportion_confint(0, effective, method="wilson"))
 
@@ -138,13 +143,13 @@ def test_few_values_are_named_by_chance() -> None:
     difference = find_planted()[0]
     for _ in range(80):
         parted, clusters = rng.random(480) < 0.2, np.repeat(np.arange(60), 8)
-        margins, values = np.where(parted, -1.0, 1.0), rng.integers(24, size=480)
+        margins, values = preferences(parted), rng.integers(24, size=480)
         shares = {
-            str(value): Parting.of(np.ones(len(rows)), margins[rows], clusters[rows])
+            str(value): Parting.of(margins[:, rows], clusters[rows])
             for value in range(24)
             for rows in [np.flatnonzero(values == value)]
         }
-        overall = Parting.of(np.ones(480), margins, clusters)
+        overall = Parting.of(margins, clusters)
         random_difference = replace(difference, changes=overall, where={"kind": shares})
         n_named += "kind:" in where_text(random_difference)
     assert n_named <= 8  # 5 % and two standard errors

@@ -10,7 +10,6 @@ import os
 import re
 import secrets
 import sqlite3
-from collections import Counter
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,7 @@ from contstim.experiments.collection.tables import PARTICIPANTS, code_of
 from contstim.experiments.platforms.jspsych.study import SIGNED, STUDY, VISIT, check_web_address
 from contstim.experiments.responses.table import SIMULATED_NAME
 from contstim.files.documents import read_text
-from contstim.wording import quantity
+from contstim.wording import find_duplicates, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -112,37 +111,53 @@ def identify(request: JoinRequest, stored: Collection[str], key: str) -> Applica
     return Applicant(fields, person, has_token=False)
 
 
+@dataclass(frozen=True)
+class Application:
+    """A request to take part, with the facts that decide about it.
+
+    Attributes:
+        groups: groups of the study, in their order.
+        now: time of the request, seconds since 1970.
+    """
+
+    groups: Collection[str]
+    request: JoinRequest
+    applicant: Applicant
+    options: StudyOptions
+    now: float
+
+    @property
+    def since(self) -> float:
+        """Time of dropout: participants who were last seen earlier count as dropped out."""
+        return self.now - 60 * self.options.dropout
+
+
 _ANSWER = ("trial_id", "rating", "left", "position", "rt_ms")  # returned to a resuming page
 _STORED_FIELDS = (*_ANSWER, "input", "blurs", "away_ms")
 _LONGEST_QUESTIONNAIRE = 256 * 1024  # characters
 
 
-def join(
-    connection: sqlite3.Connection,
-    groups: Collection[str],
-    request: JoinRequest,
-    applicant: Applicant,
-    options: StudyOptions,
-    now: float,
-) -> dict[str, Any]:
+def join(connection: sqlite3.Connection, application: Application) -> dict[str, Any]:
     """Add a participant, or resume one whose token or nonce the request contains; see `resume`.
 
-    Of equally filled `groups`, the first gets the participant.
+    Of equally filled groups, the first gets the participant.
 
     Raises:
         RequestRefusal: if there is no such group, the study is full, or the applicant may not join
             or resume; see `is_open`.
     """
+    groups, request, applicant = application.groups, application.request, application.applicant
+    now = application.now
     if request.group is not None and request.group not in groups:
         raise RequestRefusal(422, f"This group does not exist; the groups are {', '.join(groups)}.")
-    name, stored_name = _find_known(connection, request, applicant, options)
+    name, stored_name = _find_known(connection, application)
     if stored_name is not None:
         return resume(connection, ParticipantRequest(participant=stored_name), now)
-    if _is_full(connection, [request.group] if request.group else groups, options, now):
+    if _is_full(connection, application, [request.group] if request.group else groups):
         sentence = "This study has all the participants it needs. Thank you."
         raise RequestRefusal(403, sentence, full=True)
     seed = secrets.randbelow(2**31)
-    group = request.group or least_filled(connection, groups, now - 60 * options.dropout)
+    group = request.group or least_filled(connection, groups, application.since)
     number = connection.execute(
         "INSERT INTO participant "
         "(participant, study_group, seed, joined, seen, simulated, device, viewport) "
@@ -155,34 +170,24 @@ def join(
     return {"participant": name, "group": group, "seed": seed, "answered": []}
 
 
-def is_open(
-    connection: sqlite3.Connection,
-    groups: Collection[str],
-    request: JoinRequest,
-    applicant: Applicant,
-    options: StudyOptions,
-    now: float,
-) -> bool:
-    """Return true if the applicant can take part or resume; arguments as for `join`.
+def is_open(connection: sqlite3.Connection, application: Application) -> bool:
+    """Return True if the applicant can take part or resume.
 
     Raises:
         RequestRefusal: if the applicant has withdrawn, lacks a required token, began in another
             browser, or is artificial and the server admits only people.
     """
-    _, stored_name = _find_known(connection, request, applicant, options)
-    return stored_name is not None or not _is_full(connection, groups, options, now)
+    _, stored_name = _find_known(connection, application)
+    return stored_name is not None or not _is_full(connection, application, application.groups)
 
 
-def _find_known(
-    connection: sqlite3.Connection,
-    request: JoinRequest,
-    applicant: Applicant,
-    options: StudyOptions,
-) -> tuple[str, str | None]:
+def _find_known(connection: sqlite3.Connection, application: Application) -> tuple[str, str | None]:
     """Return the name for a new participant, and the name under which the applicant may resume.
 
     The second name is None if the applicant has not yet joined.
     """
+    request, applicant = application.request, application.applicant
+    options = application.options
     if request.simulated and not options.rehearsal:
         raise RequestRefusal(
             403, "This server does not accept artificial participants. Start it with --rehearsal."
@@ -217,10 +222,10 @@ def _find_known(
 
 
 def _is_full(
-    connection: sqlite3.Connection, groups: Collection[str], options: StudyOptions, now: float
+    connection: sqlite3.Connection, application: Application, groups: Collection[str]
 ) -> bool:
     (number,) = connection.execute("SELECT count(*) FROM participant").fetchone()
-    filled = _people_by_group(connection, now - 60 * options.dropout)
+    filled, options = _people_by_group(connection, application.since), application.options
     is_full = all(filled.get(group, 0) >= options.per_group for group in groups)
     return bool(number >= options.participants) or is_full
 
@@ -366,7 +371,7 @@ def participant_links(database: Path, identities: Path, url: str) -> list[tuple[
     check_web_address(url)
     lines = [line.strip() for line in read_text(identities).split("\n")]
     ids = [line for line in lines if line]
-    repeated = [identity for identity, n in Counter(ids).items() if n > 1]
+    repeated = find_duplicates(ids)
     if repeated or not ids:
         problem = f"{repeated[0]!r} twice" if repeated else "no ID"
         raise InputError(f"{identities} must have a different ID on each line, got {problem}.")

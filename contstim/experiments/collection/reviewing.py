@@ -9,9 +9,6 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
@@ -24,12 +21,15 @@ from contstim.experiments.collection.requests import (
     read_json,
 )
 from contstim.experiments.collection.server import listen, run, sparing_log
-from contstim.experiments.collection.service import HEADERS, error_response, json_response
+from contstim.experiments.collection.service import HEADERS, application_of, json_response
 from contstim.items.reviews import Decision, Review, ReviewedItem, read_reviews, write_review
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from starlette.applications import Starlette
+    from starlette.requests import Request
 
     from contstim.experiments.collection.requests import ReceivedDecision
     from contstim.reporting.review import ReviewPage
@@ -179,12 +179,7 @@ def review_application(file: ReviewFile, port: int) -> Starlette:
                 raise RequestRefusal(503, str(error), wait=3) from error
         return json_response({"saved": len(body.decisions)})
 
-    return Starlette(
-        routes=[Route("/", page), Route("/decisions", decide, methods=["POST"])],
-        exception_handlers=dict.fromkeys(
-            (RequestRefusal, HTTPException, ClientDisconnect), error_response
-        ),
-    )
+    return application_of(Route("/", page), Route("/decisions", decide, methods=["POST"]))
 
 
 def _digest(path: Path) -> bytes | None:

@@ -23,6 +23,7 @@ from starlette.routing import Route
 from contstim.errors import InputError, StoreError
 from contstim.experiments.collection import participants
 from contstim.experiments.collection.database import Recorder, equal_secrets
+from contstim.experiments.collection.participants import Application
 from contstim.experiments.collection.requests import (
     JoinRequest,
     ParticipantRequest,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from contstim.experiments.collection.participants import Applicant, StudyOptions
+    from contstim.experiments.collection.participants import StudyOptions
     from contstim.experiments.collection.requests import RequestLimits
 
 _DOWNLOADS = ("responses.csv", "participants.csv")
@@ -167,41 +168,26 @@ class Service:
 
     def application(self) -> Starlette:
         """Create the ASGI application."""
-        refused = (RequestRefusal, HTTPException, ClientDisconnect, sqlite3.Error, StoreError)
-        return Starlette(
-            routes=[
-                Route("/api/open", self.open, methods=["POST"]),
-                Route("/api/participants", self.join, methods=["POST"]),
-                Route("/api/resume", self.resume, methods=["POST"]),
-                Route("/api/responses", self.save, methods=["POST"]),
-                Route("/api/complete", self.complete, methods=["POST"]),
-                *(Route(f"/admin/{name}", self.download) for name in _DOWNLOADS),
-                Route("/{path:path}", self.file),
-            ],
-            exception_handlers=dict.fromkeys(refused, error_response),
+        return application_of(
+            Route("/api/open", self.open, methods=["POST"]),
+            Route("/api/participants", self.join, methods=["POST"]),
+            Route("/api/resume", self.resume, methods=["POST"]),
+            Route("/api/responses", self.save, methods=["POST"]),
+            Route("/api/complete", self.complete, methods=["POST"]),
+            *(Route(f"/admin/{name}", self.download) for name in _DOWNLOADS),
+            Route("/{path:path}", self.file),
         )
 
     async def open(self, request: Request) -> Response:
         """Report, before consent, whether the applicant can take part."""
-        now = self._clock()
-        self._limit_opening(address(request), now)
-        body, applicant = await self._read_join_request(request)
-        await self._read_further_groups()
-        groups = self._study.trials
-        is_open = await self._recorder.run(
-            participants.is_open, groups, body, applicant, self._options, now
-        )
+        application = await self._read_application(request, self._limit_opening)
+        is_open = await self._recorder.run(participants.is_open, application)
         return json_response({"open": is_open})
 
     async def join(self, request: Request) -> Response:
         """Add a new participant, or resume a known one."""
-        now = self._clock()
-        self._limit_joining(address(request), now)
-        body, applicant = await self._read_join_request(request)
-        await self._read_further_groups()
-        joined = await self._recorder.run(
-            participants.join, self._study.trials, body, applicant, self._options, now
-        )
+        application = await self._read_application(request, self._limit_joining)
+        joined = await self._recorder.run(participants.join, application)
         return self._participant_response(joined, status=201)
 
     async def resume(self, request: Request) -> Response:
@@ -281,13 +267,19 @@ class Service:
             return
         self._study = study
 
-    async def _read_join_request(self, request: Request) -> tuple[JoinRequest, Applicant]:
+    async def _read_application(
+        self, request: Request, limit: Callable[[str, float], None]
+    ) -> Application:
+        now = self._clock()
+        limit(address(request), now)
         body = check_fields(await read_json(request, self._limits), JoinRequest)
         try:
-            return body, participants.identify(body, self._study.identify, self._link_key)
+            applicant = participants.identify(body, self._study.identify, self._link_key)
         except RequestRefusal:
             self._limit_failing(address(request), self._clock())
             raise
+        await self._read_further_groups()
+        return Application(self._study.trials, body, applicant, self._options, now)
 
     def _admit(self, request: Request, body: ParticipantRequest) -> float:
         """Check the participant's secret and request rate, and return the current time."""
@@ -303,6 +295,12 @@ class Service:
     def _participant_response(self, state: Mapping[str, Any], *, status: int) -> Response:
         secret = self._recorder.participant_secret(state["participant"])
         return json_response({**state, "secret": secret}, status)
+
+
+def application_of(*routes: Route) -> Starlette:
+    """Create an ASGI application that responds to errors by `error_response`."""
+    errors = (RequestRefusal, HTTPException, ClientDisconnect, sqlite3.Error, StoreError)
+    return Starlette(routes=routes, exception_handlers=dict.fromkeys(errors, error_response))
 
 
 def _time_of(path: Path) -> int:

@@ -1,4 +1,4 @@
-"""Files of platforms: atomic exports to a folder with a record, and templates of their files."""
+"""Export to a folder, all files or none, with a record; templates of exported files."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class ExportFolder:
         self._add(name, partial(write_text, text=text))
 
     def readme(self, text: str | None = None, **facts: object) -> None:
-        """Add README.md from a template (None: the platform's) and values of its placeholders."""
+        """Add README.md: a template, by default the platform's, filled with values."""
         template_text = template(f"{self._platform}.md") if text is None else text
         self.text("README.md", Template(template_text).substitute(facts))
 

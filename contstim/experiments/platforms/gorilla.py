@@ -26,7 +26,7 @@ from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.folder import template as default_template
 from contstim.experiments.platforms.lists import as_html, button_facts, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
-from contstim.experiments.platforms.rows import MISSING, Row, table_rows
+from contstim.experiments.platforms.rows import MISSING, table_rows
 from contstim.experiments.platforms.texts import Language
 from contstim.experiments.responses import alignment
 from contstim.files.tables import cells_by_name, join_names, read_csv
@@ -36,6 +36,7 @@ from contstim.wording import quantity
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from contstim.experiments.platforms.rows import Row
     from contstim.items.stimuli import Trial
 
 METADATA = ("trial_id", "list_name", "shown_left")
@@ -168,18 +169,15 @@ def _read_answers(
 
     `position` is participant → position of the last rating; it is updated here.
     """
-    rows = table_rows(path, footer="END OF FILE")
-    header = next(row.cells for row in rows if isinstance(row, Row))
+    rows, errors = table_rows(path, footer="END OF FILE")
+    yield from errors
     column_names = (_PARTICIPANT, _BUTTON_COLUMNS, ("trial_id",), ("shown_left",))
-    columns = [_columns_of(path, header, names) for names in column_names]
+    columns = [_columns_of(path, rows[0].cells, names) for names in column_names]
     participants: dict[str, None] = {}
     rated: set[tuple[str, str]] = set()
     unrated: dict[tuple[str, str], alignment.RecordedAnswer | InputError] = {}
     n_others = 0
     for row in rows:
-        if isinstance(row, InputError):
-            yield row
-            continue
         try:
             participant, button, trial_id, left_side = (_one_value(row, names) for names in columns)
         except InputError as error:
@@ -207,11 +205,8 @@ def _read_answers(
             unrated[key] = alignment.recorded_or_unreadable(row.where, **cells, rating="")
     yield from (answer for key, answer in unrated.items() if key not in rated)
     yield f"{path}: skipped {quantity(n_others, 'row')} without a trial_id."
-    if (
-        idle := participants.keys()
-        - {participant for participant, _ in rated | unrated.keys()}
-        - {""}
-    ):
+    active = {participant for participant, _ in rated | unrated.keys()}
+    if idle := participants.keys() - active - {""}:
         yield f"These participants gave no ratings: {', '.join(sorted(idle))}."
 
 

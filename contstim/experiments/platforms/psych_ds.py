@@ -3,9 +3,8 @@
 The data set describes every column in words, as a PropertyValue of schema.org.
 
 The rules and error codes of `check_psych_ds` are those of the Psych-DS schema 1.5.1
-(psych-ds/psych-DS on GitHub, `schema_model/versions`). Ignored files are listed in
-`.psychds-ignore`. The schema's rules have this name, although a text in the schema says
-`.psychdsignore`.
+(psych-ds/psych-DS on GitHub, `schema_model/versions`). The file `.psychds-ignore` lists files to
+ignore. Its name is that of the schema's rules; a text in the schema calls it `.psychdsignore`.
 """
 
 from __future__ import annotations
@@ -197,7 +196,11 @@ def _questions_and_answers(
 def _check_origin(
     trials: Sequence[Trial], responses: Sequence[Response], *, simulated: bool
 ) -> ResponseOrigin:
-    """Count participants; refuse responses to other trials, and a contradiction to `simulated`."""
+    """Count people and artificial participants.
+
+    Raises:
+        InputError: if a response belongs to no trial, or `simulated` is wrong.
+    """
     trial_ids = {trial.trial_id for trial in trials}
     stray = sorted({response.trial_id for response in responses} - trial_ids)
     if stray:

@@ -35,7 +35,7 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, script
 from contstim.experiments.platforms.lists import button_facts, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
-from contstim.experiments.platforms.rows import MISSING, Row, table_rows
+from contstim.experiments.platforms.rows import MISSING, table_rows, unnamed_note
 from contstim.experiments.platforms.texts import Language, button_labels, labels
 from contstim.experiments.responses import alignment
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
@@ -47,6 +47,7 @@ from contstim.wording import quantity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from contstim.experiments.platforms.rows import Row
     from contstim.items.stimuli import Trial
 
 COLUMNS = ("trial_id", "list_name", "stimulus_group", "left", "left_sentence", "right_sentence")
@@ -189,33 +190,24 @@ def import_psychopy(
 def _read_answers(
     path: Path, component: str
 ) -> Iterator[alignment.RecordedAnswer | InputError | str]:
-    rows = table_rows(path)
-    readable = [row for row in rows if isinstance(row, Row)]
-    trial_rows = [row for row in readable if row.cells.get("trial_id", "")]
+    rows, errors = table_rows(path)
+    yield from errors
+    trial_rows = [row for row in rows if row.cells.get("trial_id", "")]
     if not trial_rows:
-        is_of_psychopy = {"participant", "expName", "trial_id"} & readable[0].cells.keys()
+        is_of_psychopy = {"participant", "expName", "trial_id"} & rows[0].cells.keys()
         kind = alignment.NoTrialsError if is_of_psychopy else InputError
         raise kind(f"{path} has no row with a trial_id, and therefore no trials.")
     rating, time = _find_columns(path, [*trial_rows[0].cells], component)
-    if len(trial_rows) < len(readable):
-        yield (
-            f"{path}: skipped {quantity(len(readable) - len(trial_rows), 'row')} without "
-            "a trial_id."
-        )
+    if n_others := len(rows) - len(trial_rows):
+        yield f"{path}: skipped {quantity(n_others, 'row')} without a trial_id."
     if not any(row.cells.get("participant") for row in trial_rows):
-        yield (
-            f"{path} names no participant, so all its rows are read as one participant, named "
-            f"{path.stem}."
-        )
+        yield unnamed_note(path)
     position: Counter[str] = Counter()
     # Rows are in order of presentation
-    for row in rows:
-        if isinstance(row, InputError):
-            yield row
-        elif row.cells.get("trial_id", ""):
-            participant = row.cells.get("participant") or path.stem
-            position[participant] += 1
-            yield _parse_answer(row, participant, position[participant], rating, time)
+    for row in trial_rows:
+        participant = row.cells.get("participant") or path.stem
+        position[participant] += 1
+        yield _parse_answer(row, participant, position[participant], rating, time)
 
 
 def _parse_answer(
@@ -224,10 +216,10 @@ def _parse_answer(
     cell = row.cells.get(rating, "")
     button = "" if cell in _EMPTY else _BUTTON.fullmatch(cell)
     if button is None:
-        reason = (
-            f"a rating must be a key, value or button that ends in a digit, got {shortened(cell)}."
+        return InputError(
+            f"{row.where}: a rating must be a key, value or button that ends in a digit, got "
+            f"{shortened(cell)}."
         )
-        return InputError(f"{row.where}: {reason}")
     # A mouse records the times of all its clicks; the first click is the answer
     seconds = row.cells.get(time, "").strip("[]").split(",")[0].strip()
     return alignment.recorded_or_unreadable(

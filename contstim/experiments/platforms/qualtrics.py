@@ -29,7 +29,7 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.lists import as_html, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
-from contstim.experiments.platforms.rows import MISSING, Row, table_rows
+from contstim.experiments.platforms.rows import MISSING, table_rows
 from contstim.experiments.platforms.texts import Language, button_labels, labels
 from contstim.experiments.responses import alignment
 from contstim.files.tables import cells_by_name, needed_columns, read_csv
@@ -39,6 +39,7 @@ from contstim.wording import quantity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from contstim.experiments.platforms.rows import Row
     from contstim.items.stimuli import Trial
 
 # Columns of the key that the reader uses; the others are for the researcher
@@ -144,9 +145,8 @@ def import_qualtrics(
 def _read_answers(
     path: Path, questions: Mapping[str, Mapping[str, str]], key: Path, name: str
 ) -> Iterator[alignment.RecordedAnswer | InputError | str]:
-    all_rows = table_rows(path)
-    rows = [row for row in all_rows if isinstance(row, Row)]
-    yield from (row for row in all_rows if isinstance(row, InputError))
+    rows, errors = table_rows(path)
+    yield from errors
     columns = rows[0].cells
     needed_columns(path, columns, [name])
     tags = [tag for tag in questions if tag in columns]

@@ -12,6 +12,7 @@ import json
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
@@ -71,6 +72,14 @@ def read_data(path: Path) -> str:
     return text.replace("\ufeff", "")
 
 
+def unnamed_note(path: Path) -> str:
+    """Return a note about a file that names no participant."""
+    return (
+        f"{path} names no participant, so all its rows are read as one participant, named "
+        f"{path.stem}."
+    )
+
+
 def looks_like_json(text: str) -> bool:
     """Return whether a text, or one of its lines, begins like a JSON array or object."""
     return text.lstrip()[:1] in ("[", "{") or _JSON_LINE.search(text) is not None
@@ -78,8 +87,10 @@ def looks_like_json(text: str) -> bool:
 
 def table_rows(
     path: Path, text: str | None = None, *, footer: str | None = None
-) -> list[Row | InputError]:
+) -> tuple[list[Row], list[InputError]]:
     """Read the rows of a CSV file whose cells are separated by commas, semicolons or tabs.
+
+    Also return an error for each unreadable row.
 
     Blank rows are left out. A repeated header begins a new run. If cells are separated by
     semicolons or tabs, decimal commas become points (see `_with_points`).
@@ -93,14 +104,15 @@ def table_rows(
     lines = list(io.StringIO(read_data(path) if text is None else text))
     delimiter, at = _delimiter(lines)
     header: list[str] = []
-    rows: list[Row | InputError] = []
+    rows: list[Row] = []
+    errors: list[InputError] = []
     run = 0
     while at < len(lines):
         where = f"{path}, line {at + 1}"
         cells, n_lines = _record(lines, at, delimiter, header, footer)
         at += n_lines
         if isinstance(cells, str):
-            rows.append(InputError(f"{where}: {cells}"))
+            errors.append(InputError(f"{where}: {cells}"))
         elif not any(cells) or cells[0] == footer:
             continue
         elif not header or _is_header(cells, header):
@@ -111,10 +123,10 @@ def table_rows(
             rows.append(Row(where, dict(zip(header, cells, strict=False)), run))
     if not header:
         raise InputError(f"{path} is empty. Use a file with a header and rows.")
-    if not any(isinstance(row, Row) for row in rows):
-        example = f": {join_names(rows, 1)}" if rows else "."
+    if not rows:
+        example = f": {join_names(errors, 1)}" if errors else "."
         raise InputError(f"{path} has a header and no rows{example}")
-    return rows if delimiter == "," else _with_points(rows, delimiter)
+    return rows if delimiter == "," else _with_points(rows, delimiter), errors
 
 
 def _delimiter(lines: Sequence[str]) -> tuple[str, int]:
@@ -171,10 +183,9 @@ def _split_at_outer_quotes(line: str, delimiter: str) -> list[str]:
     return cells
 
 
-def _with_points(rows: Sequence[Row | InputError], delimiter: str) -> list[Row | InputError]:
+def _with_points(rows: Sequence[Row], delimiter: str) -> list[Row]:
     """Replace decimal commas by points, except in columns whose commas separate thousands."""
-    readable = [row for row in rows if isinstance(row, Row)]
-    columns = grouped(entry for row in readable for entry in row.cells.items() if "," in entry[1])
+    columns = grouped(entry for row in rows for entry in row.cells.items() if "," in entry[1])
     decimal = {
         name
         for name, cells in columns.items()
@@ -189,14 +200,14 @@ def _with_points(rows: Sequence[Row | InputError], delimiter: str) -> list[Row |
 
     return [
         replace(row, cells={name: with_point(name, cell) for name, cell in row.cells.items()})
-        if isinstance(row, Row)
-        else row
         for row in rows
     ]
 
 
-def json_rows(path: Path, text: str) -> list[Row | InputError]:
+def json_rows(path: Path, text: str) -> tuple[list[Row], list[InputError]]:
     """Read rows from JSON: objects, arrays of objects, or objects that contain such arrays.
+
+    Also return an error for each unreadable value.
 
     Values may be separated by line breaks, by commas or not at all. If an object contains the rows
     of a run, its other values are added to each row. `path` is used in messages only.
@@ -204,7 +215,7 @@ def json_rows(path: Path, text: str) -> list[Row | InputError]:
     Raises:
         InputError: if the text has values, but no readable object.
     """
-    rows: list[Row | InputError] = []
+    values: list[Row | InputError] = []
     run, is_inside, line, lines_until, at = 0, False, 1, 0, 0
     while at < len(text):
         sign, end = text[at], at + 1
@@ -212,28 +223,29 @@ def json_rows(path: Path, text: str) -> list[Row | InputError]:
             run, is_inside = run + (sign == "["), sign == "["
         elif sign not in " \t\n,}":
             line, lines_until = line + text.count("\n", lines_until, at), at
-            where = f"{path}, line {line}, value {len(rows) + 1}"
+            where = f"{path}, line {line}, value {len(values) + 1}"
             try:
                 _, end = json.JSONDecoder().raw_decode(text, at)
                 value = parse_json(text[at:end], where, constants=True)
                 if isinstance(value, dict):
-                    rows += _rows_within(value, where, (run,) if is_inside else ())
+                    values += _rows_within(value, where, (run,) if is_inside else ())
                 elif isinstance(value, str) and looks_like_json(value):  # JSON as a text in JSON
-                    rows += json_rows(path, value)
+                    values += chain(*json_rows(path, value))
                 elif value is not None:  # null is an empty result
-                    rows.append(InputError(f"{where}: not an object."))
+                    values.append(InputError(f"{where}: not an object."))
             except (ValueError, RecursionError) as error:
                 reason = getattr(error, "msg", "") or f"{error}"
-                rows.append(InputError(f"{where}: not readable JSON ({reason})."))
+                values.append(InputError(f"{where}: not readable JSON ({reason})."))
                 if end == at + 1:
                     following = _NEXT_VALUE.search(text, end)
                     end = following.end() if following else len(text)
         at = end
-    if rows and not any(isinstance(row, Row) for row in rows):
+    rows = [value for value in values if isinstance(value, Row)]
+    if values and not rows:
         raise InputError(
-            f"{path} must contain lists of objects, such as data of jsPsych. {rows[0]}"
+            f"{path} must contain lists of objects, such as data of jsPsych. {values[0]}"
         )
-    return rows
+    return rows, [value for value in values if isinstance(value, InputError)]
 
 
 def _rows_within(

@@ -224,9 +224,7 @@ class TripletTask(WorkerTask[SearchContext]):
                 )
         if reason:
             return Outcome("inadmissible", reason)
-        few_changes = self.question.few_changes
-        if few_changes is not None and self.sds is not None:
-            few_changes = replace(few_changes, enough=self.question.sds)
+        few_changes = self.question.few_changes(in_sds=self.sds is not None)
         if few_changes is not None and self.floors is not None and self.sds is None:
             # The model under which natural sentences are likelier
             better = models[int(self.floors[1] > self.floors[0])]

@@ -161,12 +161,15 @@ class SearchSettings:
         """Budget of the searches; None for the default of the recipe."""
         return None if self.restarts is None else SearchBudget(self.restarts)
 
-    @property
-    def few_changes(self) -> FewChanges | None:
-        """Goal of a search for few new words; None without such a goal."""
+    def few_changes(self, *, in_sds: bool = False) -> FewChanges | None:
+        """Return the goal of a search for few new words; None without such a goal.
+
+        `in_sds` is True if the models are compared in standard deviations instead of nats.
+        """
         if not self.nats:
             return None
-        return FewChanges(self.nats, self.max_changes, self.judge_drop, self.max_scored)
+        enough = self.sds if in_sds else self.nats
+        return FewChanges(enough, self.max_changes, self.judge_drop, self.max_scored)
 
     @property
     def sds(self) -> float:

@@ -193,7 +193,7 @@ class ReviewPage:
             script=script,
             # Escaped, so that no text can end the script or open a comment
             data=json.dumps(facts, allow_nan=False).replace("<", "\\u003c"),
-            is_one_person_s=bool(file),
+            has_one_reviewer=bool(file),
             plural=f"{self.facts['kind']}s",
             n_items=len(self.items),
             flagged=self.flagged.text,

@@ -173,7 +173,7 @@ def test_a_judge_outside_the_pair_selects(
             *(first, second, triplet.natural, words),
             judges=fourgram,
             constraints=question.constraints(triplet.natural, every_fix=False),
-            few_changes=question.few_changes,
+            few_changes=question.few_changes(),
         )
         assert triplet == expected
         scores = fourgram.log_probs([*triplet.sentences])

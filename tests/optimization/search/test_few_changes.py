@@ -197,7 +197,7 @@ def test_sentences_that_one_judge_alone_refuses_are_counted() -> None:
 
 
 def test_settings_that_do_not_go_together_are_refused() -> None:
-    assert SearchSettings(enough=0.0, restarts=3).few_changes is None
+    assert SearchSettings(enough=0.0, restarts=3).few_changes() is None
     with pytest.raises(InputError, match="must be 1 or more"):
         FewChanges(5.0, 0)
     with pytest.raises(InputError, match="leave out `seconds`"):

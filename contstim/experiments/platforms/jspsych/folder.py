@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections import Counter
 from contextlib import contextmanager, suppress
 from html import escape
 from importlib import resources
@@ -27,7 +26,7 @@ from contstim.files.files import write_text
 from contstim.files.tables import needed_columns, parsed, read_csv, whole_number
 from contstim.items.scale import Scale
 from contstim.reporting.report import Report
-from contstim.wording import quantity
+from contstim.wording import find_duplicates, quantity
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -112,9 +111,7 @@ def new_page(
             available, or `check_trials` refuses the trials.
     """
     page = folder / inside
-    try:
-        PageStudy.model_validate_json((page / "study.json").read_bytes())
-    except (OSError, ValueError):  # no earlier export
+    if _earlier_study(page) is None:
         refuse_others(page, ours=(*TEXTS, PRACTICE, QUESTIONS))
         if inside:
             refuse_others(folder, ours=(inside,))
@@ -127,6 +124,13 @@ def new_page(
         (page / name).unlink(missing_ok=True)
         with suppress(OSError):  # the folder contains other files
             (page / name).parent.rmdir()
+
+
+def _earlier_study(page: Path) -> PageStudy | None:
+    """Return the study of an earlier export; None without an earlier export."""
+    with suppress(OSError, ValueError):
+        return PageStudy.model_validate_json((page / "study.json").read_bytes())
+    return None
 
 
 def _write_page(
@@ -261,9 +265,8 @@ def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[s
         InputError: if texts other than debrief.md were edited and the earlier export has another
             scale.
     """
-    try:
-        study = PageStudy.model_validate_json((folder / "study.json").read_bytes())
-    except (OSError, ValueError):  # no earlier export
+    study = _earlier_study(folder)
+    if study is None:
         return set()
     has = {"break": study.break_every, "deadline": study.deadline, "practice": PRACTICE in existing}
     known_marks = (study.scale, *(mark for mark, value in has.items() if value))
@@ -326,9 +329,8 @@ def _check_table(path: Path, name: str, marks: tuple[str, ...], language: str) -
         if missing := sorted(needed.keys() - {*table["name"], *_LATER_LABELS}):
             rows = "\n".join(needed[name] for name in missing)
             raise InputError(f"{path} lacks the labels {', '.join(missing)}. Add rows:\n{rows}")
-        if len(set(table["name"])) < len(table["name"]):
-            duplicate = Counter(table["name"]).most_common(1)[0][0]
-            raise InputError(f"{path} has the label {shortened(duplicate)} twice. Remove one.")
+        if duplicates := find_duplicates(table["name"]):
+            raise InputError(f"{path} has the label {shortened(duplicates[0])} twice. Remove one.")
 
 
 # Text in square brackets, except links, whose address follows in round brackets

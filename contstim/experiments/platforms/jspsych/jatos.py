@@ -1,7 +1,7 @@
 """Study archives for JATOS: the page of `export jspsych` with the properties of a JATOS study.
 
-The archive (`.jzip`) is a zip file with a folder of assets and a `.jas` file with the study's
-properties in version 3 of the JATOS format
+The archive (`.jzip`) is a zip file. It contains a folder of assets, and a `.jas` file with the
+study's properties in version 3 of the JATOS format
 (https://www.jatos.org/JATOS-Study-Archive-JZIP.html).
 """
 

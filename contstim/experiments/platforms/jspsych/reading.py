@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from contstim.errors import InputError
 from contstim.experiments.platforms.rows import (
     MISSING,
-    Row,
     json_rows,
     looks_like_json,
     read_data,
     table_rows,
+    unnamed_note,
 )
 from contstim.experiments.responses import alignment
 from contstim.experiments.responses.questionnaire import QuestionAnswer
@@ -29,6 +29,7 @@ from contstim.wording import quantity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from contstim.experiments.platforms.rows import Row
     from contstim.items.stimuli import Trial
 
 PARTICIPANT = ("participant", "participant_id", "PROLIFIC_PID", "subject", "subject_id", "workerId")
@@ -68,18 +69,13 @@ def _read_answers(
 
     `seen` contains the keys of earlier answers, and is updated here.
     """
-    rows, column = _read_rows(path)
+    rows, errors, column = _read_rows(path)
+    yield from errors
     if column is None:
-        yield (
-            f"{path} names no participant, so all its rows are read as one participant, named "
-            f"{path.stem}."
-        )
+        yield unnamed_note(path)
     n_trials: Counter[str] = Counter()
     n_others = repeats = 0
     for row in rows:
-        if isinstance(row, InputError):
-            yield row
-            continue
         cells = row.cells
         participant = path.stem if column is None else _cell(cells, column)
         if not _cell(cells, "trial_id"):
@@ -162,22 +158,24 @@ def _cell(row: Mapping[str, Any], name: str) -> Any:
     return "" if text in MISSING else text
 
 
-def _read_rows(path: Path) -> tuple[list[Row | InputError], str | None]:
-    """Return the rows of a file, and the column of participants' names, or None."""
+def _read_rows(path: Path) -> tuple[list[Row], list[InputError], str | None]:
+    """Return a file's rows, errors of unreadable rows, and the column of participants' names.
+
+    The column is None if no row names a participant.
+    """
     text = read_data(path)
-    rows = json_rows(path, text) if looks_like_json(text) else table_rows(path, text)
-    readable = [row for row in rows if isinstance(row, Row)]
-    if not any(_cell(row.cells, "trial_id") for row in readable):
-        is_of_jspsych = any({"trial_type", "trial_id"} & row.cells.keys() for row in readable)
+    rows, errors = json_rows(path, text) if looks_like_json(text) else table_rows(path, text)
+    if not any(_cell(row.cells, "trial_id") for row in rows):
+        is_of_jspsych = any({"trial_type", "trial_id"} & row.cells.keys() for row in rows)
         kind = alignment.NoTrialsError if is_of_jspsych else InputError
         raise kind(f"{path} has no row with a trial_id, and therefore no trials.")
-    candidates = (name for name in PARTICIPANT if any(_cell(row.cells, name) for row in readable))
+    candidates = (name for name in PARTICIPANT if any(_cell(row.cells, name) for row in rows))
     column = next(candidates, None)
     # The file name can name the participant of a single run, but not those of several runs
-    runs = len({row.run for row in readable} - {None})
+    runs = len({row.run for row in rows} - {None})
     if column is None and runs > 1:
         raise InputError(
             f"{path} contains {runs} runs but no name of a participant in any of the columns "
             f"{', '.join(PARTICIPANT)}. Add one of these columns, or read a file for each run."
         )
-    return rows, column
+    return rows, errors, column

@@ -77,7 +77,8 @@ class PageSettings:
             `IDENTITY`.
         questions: table of questions (`read_questions`); None: the table of an earlier export into
             the same folder, or no questions.
-        check_attempts: the instructions are shown again before each further attempt.
+        check_attempts: maximum number of attempts at the comprehension questions; the instructions
+            are shown again before each further attempt.
         deadline: seconds until an unanswered pair is skipped as missing; 0 for no limit.
         library: folder from which jsPsych's files are copied, also without `vendor`; None: `vendor`
             fetches them from npm.
@@ -310,7 +311,7 @@ class PageStudy(BaseModel):
         return hashlib.sha256(json.dumps(canonical).encode()).hexdigest()
 
     def extends(self, fingerprint: str) -> bool:
-        """Return whether this is the study of a fingerprint, possibly with further groups."""
+        """Return True if a fingerprint is that of this study, or that of its first groups only."""
         return any(self._fingerprint(n) == fingerprint for n in range(len(self.trials), 0, -1))
 
     @property

@@ -4,7 +4,7 @@
 
 const stage = () => document.querySelector("#jspsych-content") ?? document.querySelector("#stage");
 
-/** Return the stored record to resume: that of this study and of this participant; else null. */
+/** Return the stored record if it belongs to this study and this participant; else null. */
 function recordToResume(keep, study, platform) {
   const record = keep.read();
   if (!record) return null;
@@ -114,12 +114,12 @@ class Experiment {
     const html = `<h1>${label("welcome_back")}</h1><p>${label("go_on")}</p>`;
     // An address with an identity belongs to one participant, so nobody else can begin there
     const choices = [label("next"), ...(this.platform ? [] : [label("somebody_else")])];
-    const chosen = (data) => (data.response === 0 ? this.join() : this.beginAnew());
+    const chosen = (data) => (data.response === 0 ? this.join() : this.beginWithAnother());
     return contstim.textTrial(this.screens, html, choices, "resume", chosen);
   }
 
   /** Begin with another participant: set the earlier record aside, and ask for consent again. */
-  beginAnew() {
+  beginWithAnother() {
     this.keep.setAside(this.record);
     this.record = null;
     this.sendLeft();
@@ -156,7 +156,7 @@ class Experiment {
       groups,
     };
     const joined = await contstim.retrying(() => this.backend.join(wish), screens.delayed);
-    // The server has read a later wave than this page
+    // The group is in a later wave, which the server has read and this page has not
     if (!this.study.groups[joined.group]) return location.reload();
     this.record = this.merged(joined, wish);
     this.keep.write(this.record);

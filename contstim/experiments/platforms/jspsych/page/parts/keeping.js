@@ -5,10 +5,10 @@
  *
  * A record has participant, secret, group, seed, assigned_by, platform, device, viewport, answers, saved
  * (the trial_ids whose answers the backend has stored), questions, second_tabs, missed (number of failed
- * attempts at the check of the instructions), failed (whether all attempts failed), and told and heard
- * (numbers of changes to data other than answers: changes made, and changes stored by the backend). At the
- * end it has done, or left if another participant began in this browser. `place` names the record in the
- * browser's storage. If the browser stores nothing, or `place` is null, closing the page deletes the record.
+ * attempts at the check of the instructions), failed (whether all attempts failed), told and heard. For
+ * data other than answers, told is the number of changes, and heard is the number of changes that the
+ * backend has stored. A finished record also has done. If another participant began in this browser, the
+ * earlier record also has left. `place` names the record in the browser's storage. If the browser stores nothing, or `place` is null, closing the page deletes the record.
  */
 contstim.keeping = (place) => {
   const key = `contstim:${place}`;
