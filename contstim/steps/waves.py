@@ -36,7 +36,13 @@ from contstim.experiments.responses.table import origin_of, read_responses, writ
 from contstim.files.records import Record, record_path
 from contstim.files.tables import columns_of, write_table
 from contstim.items.reviews import read_reviews
-from contstim.items.stimuli import read_stimuli, read_trials, read_triplets, trial_columns
+from contstim.items.stimuli import (
+    Condition,
+    read_stimuli,
+    read_trials,
+    read_triplets,
+    trial_columns,
+)
 from contstim.options import Help, Reads, Seed, WritesTable, reads_kind
 from contstim.reporter import SILENT, Reporter
 from contstim.steps.design import TrialsStep
@@ -47,7 +53,7 @@ from contstim.steps.verdict import write_matches
 from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from contstim.experiments.responses.table import Response
     from contstim.items.stimuli import Trial, Triplet
@@ -131,14 +137,17 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         """Compute the verdict, and design the next wave if the last one is complete."""
         names = [*dict.fromkeys(m for t in self._triplets for m in (t.model_1, t.model_2))]
         waves, trials, counted = self._stored()
-        is_new = not waves
-        if is_new:
+        responses = self._responses(trials, reporter) if waves else ()
+        if len(waves) < 2 and not (responses or counted):  # the settings may have changed
             waves, trials = self._first(names)
-        responses = self._responses(trials, reporter)
-        is_first = len(waves) == 1 and not (responses or counted)
-        if is_first and not is_new:  # the settings may have changed
-            waves, trials = self._first(names)
-        finished = _list_of_finished(trials, responses)
+            responses = self._responses(trials, reporter)
+            # If the process is killed before the table of trials is written, the next run must not
+            # compare trials with another wave 1
+            self.out.unlink(missing_ok=True)
+        sizes = Counter(trial.group for trial in trials)
+        answered = Counter((response.participant, response.group) for response in responses)
+        # Participant → list, for participants who have answered all trials of the list
+        finished = {who: number for (who, number), n in answered.items() if n >= sizes[number]}
         answers, n_excluded = self._answers(counted, waves, trials, responses, finished, reporter)
         matches = matches_of(answers, names)
         verdict = verdict_of(matches, self.rules.alpha, self.rules.margin)
@@ -157,11 +166,8 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             except InfeasibleError as error:
                 missing, needed = str(error), getattr(error, "needed", 0)
         write_table(self._beside("answers"), columns_of(Answer, answers))
-        # If the process is killed after the table of waves and before the table of trials, the next
-        # run designs the new wave again: it ignores a wave whose trials are not in the table, and a
-        # first wave if there is no table of trials
-        if is_first:
-            self.out.unlink(missing_ok=True)
+        # If the process is killed between the next two tables, the next run designs the new wave
+        # again, because it ignores waves whose trials are not in the table of trials
         write_table(self._beside("waves"), columns_of(Wave, waves))
         write_table(self.out, trial_columns(trials))
         write_table(self._beside("wave"), trial_columns(waves[-1].trials_of(trials)))
@@ -204,10 +210,9 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     def _stored(self) -> tuple[list[Wave], list[Trial], Sequence[Answer]]:
         """Return the waves that an earlier run designed, their trials, and the counted answers."""
         table, answers = self._beside("waves"), self._beside("answers")
-        is_counted = table.is_file() and answers.is_file()
-        counted = read_answers(answers, may_be_empty=True) if is_counted else ()
         if not (table.is_file() and self.out.is_file()):
-            return [], [], counted
+            return [], [], ()
+        counted = read_answers(answers, may_be_empty=True) if answers.is_file() else ()
         trials = [*read_trials(self.out)]
         last = max(trial.group for trial in trials)
         waves = [wave for wave in read_waves(table) if wave.last_list <= last]
@@ -225,8 +230,8 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             wave, trials = self._design([*combinations(names, 2)], [], [])
             return [wave], trials
         trials = [*read_trials(self.first)]
-        sources = [trial.source_id for trial in trials if trial.source_id]
-        if len({*sources}) < len(sources) or {t.model_1 for t in trials} - {*names, ""}:
+        is_twin = any(trial.condition is Condition.NATURAL_SYNTHETIC for trial in trials)
+        if is_twin or {trial.model_1 for trial in trials} - {*names, ""}:
             raise InputError(
                 f"{self.first} cannot be wave 1: each triplet must have one trial (no `twins`), "
                 "and all models must have triplets."
@@ -323,8 +328,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                 f"counted and stay, such as {min(staying)}. If a person withdrew, also delete the "
                 "answers from the data."
             )
-        excluded = finished.keys() - {*admission.participants} - known
-        return [*counted, *added], len(excluded)
+        return [*counted, *added], len(finished.keys() - {*admission.participants} - known)
 
     def _responses(self, trials: Sequence[Trial], reporter: Reporter) -> Sequence[Response]:
         """Return the answers so far, the first one of each participant to each trial.
@@ -353,13 +357,6 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             reporter.warn("Some participants answered trials of two lists: only the first counts.")
         rows = keep_one(imported, "first").responses
         return [row for row in rows if row.group == first[row.participant]]
-
-
-def _list_of_finished(trials: Iterable[Trial], responses: Iterable[Response]) -> dict[str, int]:
-    """Return participant → list, for participants who have answered all trials of the list."""
-    sizes = Counter(trial.group for trial in trials)
-    answered = Counter((response.participant, response.group) for response in responses)
-    return {who: number for (who, number), n in answered.items() if n >= sizes[number]}
 
 
 def _status(wave: Wave, verdict: Verdict, n_done: int, wanted: int, *, is_over: bool) -> str:
@@ -403,10 +400,9 @@ def contradiction(out: Path, record: Mapping[str, Any]) -> str:
     rules = WaveRules(**{name: record[name] for name in vars(WaveRules())})
     waves, trials = read_waves(Path(f"{out}.waves.csv")), read_trials(out)
     answers = read_answers(Path(f"{out}.answers.csv"), may_be_empty=True)
-    history = history_of(answers, record["compared_models"], rules)
+    history = json.loads(json.dumps(history_of(answers, record["compared_models"], rules)))
     verdict = history[-1]["verdict"] if history else ""
-    computed, recorded = (json.dumps(h, sort_keys=True) for h in (history, record["history"]))
-    if computed != recorded or verdict != record["verdict"]:
+    if (history, verdict) != (record["history"], record["verdict"]):
         return "its answers give other verdicts than its record states."
     open_after = {look["wave"]: {frozenset(pair) for pair in look["open"]} for look in history}
     for wave in waves:

@@ -24,10 +24,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.ratings import roles
 from contstim.experiments.responses.table import UNRATED
 from contstim.files.tables import read_rows, text, whole_number
-from contstim.items.stimuli import Condition, optional_text
+from contstim.items.stimuli import optional_text
 from contstim.wording import grouped
 
 if TYPE_CHECKING:
@@ -97,16 +96,17 @@ def read_answers(path: Path | str, *, may_be_empty: bool = False) -> tuple[Answe
 
 
 def answers_of(trials: Iterable[Trial], responses: Iterable[Response]) -> Iterator[Answer]:
-    """Yield the judgement of each rated trial that compares two models; a group is a list."""
+    """Yield the judgement of each rated trial that compares two models; a group is a list.
+
+    Natural-synthetic trials are not allowed.
+    """
     trial_of = {trial.trial_id: trial for trial in trials}
     for response in responses:
         trial = trial_of[response.trial_id]
         if response.rating == UNRATED or not trial.model_1:
             continue
-        is_twin = trial.condition is Condition.NATURAL_SYNTHETIC
-        accepts_2, accepts_1 = roles(trial) if is_twin else (trial.model_1, trial.model_2)
-        preferred = (TIE, accepts_1, accepts_2)[response.choice]
         models = (trial.model_1, trial.model_2)
+        preferred = (TIE, *models[::-1])[response.choice]  # model_1 rejects sentence_1
         yield Answer(response.participant, *models, preferred, str(response.group))
 
 
@@ -180,33 +180,29 @@ class Match:
         return float(brentq(surplus, lowest, 1.0)) if surplus(lowest) > 0 else -1.0
 
 
-def matches_of(answers: Iterable[Answer], names: Iterable[str] = ()) -> list[Match]:
+def matches_of(answers: Sequence[Answer], names: Iterable[str] = ()) -> list[Match]:
     """Return every match.
 
     Args:
         answers: judgements; lists are in the order of their first answers.
         names: names of the models, in order; others follow in the order of their first answers.
     """
-    models = dict.fromkeys(names)
-    by_match_and_list: dict[tuple[frozenset[str], str], list[Answer]] = {}
-    for answer in answers:
-        pair = (answer.model_a, answer.model_b)
-        models |= dict.fromkeys(pair)
-        key = (frozenset(pair), answer.list or f"{answer.participant} alone")
-        by_match_and_list.setdefault(key, []).append(answer)
-    lists = dict.fromkeys(name for _, name in by_match_and_list)
+    in_answers = (model for answer in answers for model in (answer.model_a, answer.model_b))
+    lists = grouped((j.list or f"{j.participant} alone", j) for j in answers)
+    judgements_by_list = [
+        grouped((frozenset((j.model_a, j.model_b)), j) for j in of_list)
+        for of_list in lists.values()
+    ]
     matches = []
-    for a, b in combinations(models, 2):
-        x, people = [], []
-        for name in lists:
-            judgements = by_match_and_list.get((frozenset((a, b)), name), [])
-            signs = grouped(
-                (j.participant, (j.preferred == a) - (j.preferred == b)) for j in judgements
-            )
-            if signs:
-                x.append(np.mean([np.mean(of_person) for of_person in signs.values()]))
-                people.append(len(signs))
-        matches.append(Match(a, b, np.array(x), np.array(people, float)))
+    for a, b in combinations(dict.fromkeys((*names, *in_answers)), 2):
+        # For each list: participant → 1 for each answer for a, -1 for b, 0 for a tie
+        signs_by_list = [
+            grouped((j.participant, (j.preferred == a) - (j.preferred == b)) for j in of_match)
+            for by_match in judgements_by_list
+            if (of_match := by_match.get(frozenset((a, b))))
+        ]
+        x = [np.mean([np.mean(signs) for signs in people.values()]) for people in signs_by_list]
+        matches.append(Match(a, b, np.array(x), np.array([*map(len, signs_by_list)], float)))
     return matches
 
 

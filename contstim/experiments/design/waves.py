@@ -204,10 +204,8 @@ def design_wave(
     by_match = grouped((match_of(triplet), triplet) for triplet in triplets)
     excluded = {*rejected, *(trial.source_id for trial in earlier)}
     pools = {
-        match: [
-            triplet for triplet in by_match.get(match, []) if triplet.triplet_id not in excluded
-        ]
-        for match in [(min(match), max(match)) for match in matches]
+        (a, b): [t for t in by_match.get((a, b), []) if t.triplet_id not in excluded]
+        for a, b in map(sorted, matches)
     }
     schedule = _schedule(rules, pools, Counter(map(match_of, earlier)), people)
     needed = Counter(chain.from_iterable(schedule))
