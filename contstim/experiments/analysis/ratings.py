@@ -288,9 +288,7 @@ def pair_mask(
     The shape is (n_models, n_trials); only the rows of the two models have True.
     """
     are_targets = [t.condition is condition and {t.model_1, t.model_2} == set(pair) for t in trials]
-    return np.array(
-        [[model in pair and is_target for is_target in are_targets] for model in models]
-    )
+    return np.logical_and.outer([model in pair for model in models], are_targets)
 
 
 def scopes_of(ratings: Ratings) -> tuple[Scope, ...]:
