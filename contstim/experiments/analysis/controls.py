@@ -194,7 +194,7 @@ def _target_trials(
     features: Features,
     feature: str,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return three arrays, (n_trials,), for trials that target this model or do not target a model.
+    """Return three arrays, (n_trials,), for the trials that target this model or no model.
 
     The first two are preferences of the model and of most people: 1 for sentence_2, -1 for
     sentence_1, 0 for neither. The third is the feature of sentence_2 minus that of sentence_1.

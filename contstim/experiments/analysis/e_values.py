@@ -162,9 +162,9 @@ class Match:
     def interval(self, alpha: float) -> tuple[float, float]:
         """Return an interval of the mean outcome, valid at all looks with probability 1 - alpha.
 
-        At the lower end, the e-value against this mean and for a higher mean is 2/alpha. At the
-        upper end, the e-value against this mean and for a lower mean is 2/alpha. An end is -1 or 1
-        if no e-value reaches 2/alpha.
+        For each value m, one e-value is evidence that the mean is above m, and another one that it
+        is below m. At the lower end, the evidence for a higher mean is 2/alpha. At the upper end,
+        the evidence for a lower mean is 2/alpha. An end is -1 or 1 if no e-value reaches 2/alpha.
         """
         return self._lower_end(alpha), -self.reversed._lower_end(alpha)
 
@@ -213,7 +213,7 @@ class Verdict:
     Attributes:
         winner: model that beats every other one; empty for none.
         alike: pairs of models that need no more answers: they differ by less than the margin.
-        open: matches whose further answers can complete the verdict.
+        open: matches that need more answers, because they can still complete the verdict.
         surviving: models that no other model beats.
         beaten: dropped model → the model that beats it with the largest e-value.
     """
@@ -240,15 +240,15 @@ class Verdict:
 def verdict_of(matches: Sequence[Match], alpha: float, margin: float = 0.0) -> Verdict:
     """Decide which models are beaten, and whether a model beats every other one.
 
-    With M models, a model is beaten if an e-value against it reaches (M - 1)/alpha. A model that is
-    better than every other one is ever beaten with a probability of at most alpha.
-    The winner needs M/alpha against every other model, also against beaten ones.
+    With M models, a model is beaten if an e-value against it reaches (M - 1)/alpha. If a model is
+    better than every other one, the probability that it is ever beaten is at most alpha. The winner
+    needs an e-value of M/alpha against every other model, including beaten ones.
 
     Args:
         matches: all matches.
         alpha: error rate.
         margin: two models are alike if the whole interval of the difference of their shares is
-            closer to zero than this; 0 for never.
+            closer to zero than this margin. With 0, no two models are alike.
     """
     log_e = {m.models: m.log_e[-1] for match in matches for m in (match, match.reversed)}
     models = [*dict.fromkeys(model for model, _ in log_e)]
@@ -289,11 +289,10 @@ def matches_of_best(matches: Sequence[Match], verdict: Verdict) -> list[Match]:
 
 
 def further_people(matches: Sequence[Match], verdict: Verdict, alpha: float) -> int | None:
-    """Return how many more people a verdict for the best model needs.
+    """Return the number of further people that a verdict for the best model needs.
 
-    The evidence is assumed to grow at the same rate as before.
-
-    None if a match gives no evidence for the best model, or the verdict is complete.
+    The evidence is assumed to grow at the same rate as before. The result is None if a match gives
+    no evidence for the best model, or if the verdict is complete.
     """
     of_best = matches_of_best(matches, verdict)
     log_e = np.array([match.log_e[-1] for match in of_best])
@@ -305,5 +304,5 @@ def further_people(matches: Sequence[Match], verdict: Verdict, alpha: float) -> 
 
 
 def e_value(log_e: float) -> float:
-    """Return E; infinite if it is too large for a number."""
+    """Return E, or infinity if E is too large for a floating-point number."""
     return exp(log_e) if log_e < 700 else inf

@@ -105,7 +105,10 @@ class MeasuredPeople:
     simulated: bool = False
 
     def with_random(self, ceiling: float) -> MeasuredPeople:
-        """Return the measurements with another ceiling on random pairs; it determines `items`."""
+        """Return the measurements with another noise ceiling of random pairs.
+
+        The items of random pairs are then fitted to this ceiling.
+        """
         source = f"{self.source} (random natural pairs: {ceiling:g}, as given)"
         random = replace(self.kinds[Scope.RANDOM], ceiling=ceiling, items=None)
         return replace(self, kinds={**self.kinds, Scope.RANDOM: random}, source=source)
@@ -219,10 +222,11 @@ def calibrate(
     these trials, and another one to the trials in which it accepts the synthetic sentence.
 
     Returns:
-        Two values. The first is scope → populations for the scope's trials: a single population as
-        in the pilot, or, for each planted model, one with distant and one with close rivals. The
-        second lists (scope, name) for each population whose ceiling or accuracy cannot be reached.
-        Populations with close rivals get the nearest possible values and are not listed.
+        Two values. The first is scope → populations for the scope's trials. If people follow all
+        models as in the pilot, there is a single population. Otherwise, each planted model has a
+        population with distant rivals and one with close rivals. The second value lists (scope,
+        name) for each population whose ceiling or accuracy cannot be reached. Populations with
+        close rivals get the nearest possible values and are not listed.
 
     Raises:
         InputError: if a ceiling is not between .5 and 1, or fewer than two raters saw a trial.
