@@ -170,10 +170,10 @@ def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
     model_masks = [np.vstack([mask.any(axis=0), mask]) for mask in model_masks]
     rows = []
     for paradigm in (all_paradigms, *sorted(paradigms - {""})) if paradigms else ():
-        paradigm_masks = [
-            [paradigm in (all_paradigms, t.paradigm) for t in g.trials] for g in groups
+        masks = [
+            mask & [paradigm in (all_paradigms, t.paradigm) for t in g.trials]
+            for mask, g in zip(model_masks, groups, strict=True)
         ]
-        masks = [mask & chosen for mask, chosen in zip(model_masks, paradigm_masks, strict=True)]
         acceptable = (np.hstack(masks) * (1 - np.sign(np.hstack(ratios))) / 2).sum(axis=1).tolist()
         sums = dict(zip(judged.models, acceptable, strict=True))
         for row in compare(judged, Scope.MINIMAL, ACCURACY, (), sampling, masks=masks).models:

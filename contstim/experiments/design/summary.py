@@ -80,16 +80,9 @@ def summarise(
     counts = {c: tuple(by_group[c, g] for g in range(1, groups + 1)) for c in present}
     per_group = np.sum(list(counts.values()), axis=0)
     # Pairs and triplets are selected separately, so both may contain the same sentence
-    pair_sentences, triplet_sentences = (
-        {
-            text
-            for t in trials
-            if t.condition is c
-            for kind, text in zip((t.kind_1, t.kind_2), t.bare, strict=True)
-            if kind is Kind.NATURAL
-        }
-        for c in (Condition.NATURAL_CONTROVERSIAL, Condition.NATURAL_SYNTHETIC)
-    )
+    pairs = [t for t in trials if t.condition is Condition.NATURAL_CONTROVERSIAL]
+    pair_sentences = {text for trial in pairs for text in trial.bare}
+    triplet_sentences = {t.bare[0] for t in trials if t.condition is Condition.NATURAL_SYNTHETIC}
     models = sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""})
     contrasts = families.every_contrast(models) if len(models) > 1 else ()
     family = families.detectability([groups] * len(contrasts), families.FALSE_DISCOVERY_RATE)

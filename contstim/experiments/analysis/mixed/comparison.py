@@ -145,8 +145,7 @@ def compare_mixed(
             if not fits and model == models[-1]:
                 raise
             left_out[model] = str(error)
-    is_joint = together and len(fits) > 1
-    fit_by_model = {single.models[0]: single for single in fits} if is_joint else {}
+    fit_by_model = {single.models[0]: single for single in fits if together}
     pairs = list(combinations(fit_by_model, 2))
     total += len(pairs) + (len(fit_by_model) > 2)
     by_pair = {frozenset(pair): fit(pair) for pair in pairs}
