@@ -185,9 +185,9 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
 def _paradigms(analysis: Analysis) -> Iterator[Part]:
     rows = [
         (
-            *(row["paradigm"], row["judge"], number_text(row["prefers_acceptable"])),
-            *(number_text(row["value"]), range_text(row["interval"], (0.0, 1.0))),
-            *(f"{row['n_trials']:,}", row["interval"].note),
+            *(row["paradigm"], row["judge"], row["prefers_acceptable"], row["value"]),
+            *(range_text(row["interval"], (0.0, 1.0)), f"{row['n_trials']:,}"),
+            row["interval"].note,
         )
         for row in analysis.paradigms
     ]
@@ -237,7 +237,7 @@ def _choices(analysis: Analysis, texts: Mapping[str, str]) -> Iterator[Part]:
     level = f"{analysis.sampling.level:.0%}"
     rows = [
         (
-            *(DESCRIPTIONS[row["scope"]], row["model"], number_text(slope.value)),
+            *(DESCRIPTIONS[row["scope"]], row["model"], slope.value),
             f"{number_text(slope.low)} … {number_text(slope.high)}",
             *(p_text(slope.p_value), f"{row['choices']:,}", row["note"]),
         )
@@ -255,7 +255,7 @@ def _reliability(analysis: Analysis, texts: Mapping[str, str], image: bytes) -> 
     yield Picture("reliability", image, "shrunken mean ratings of all trials, by condition")
     conditions = [
         (
-            *(condition, f"{len(trials):,}", f"{reliability.mean_reliability(trials):.2f}"),
+            *(condition, f"{len(trials):,}", reliability.mean_reliability(trials)),
             f"{np.mean([r.sureness >= reliability.SURE for *_, r in trials]):.1%}",
         )
         for condition, trials in judged.items()
@@ -268,10 +268,10 @@ def _reliability(analysis: Analysis, texts: Mapping[str, str], image: bytes) -> 
     for heading, chosen in (("Least sure", ordered[:_N_EXTREME]), ("Most sure", surest)):
         rows: list[tuple[Value, ...]] = []
         for trial, rated, item in chosen:
-            sides, mean = np.sign(rated - scale.middle), f"{rated.mean():.2f}"
+            sides = np.sign(rated - scale.middle)
             people = [f"{(sides == side).sum():,} of {len(rated):,}" for side in (-1, 1)]
             shares = [f"{share:.1%}" for share in (1 - item.sure_of_2, item.sure_of_2)]
-            means = (mean, f"{item.shrunken_rating:.2f}")
+            means = (float(rated.mean()), item.shrunken_rating)
             rows.append((trial.trial_id, trial.sentence_1.text, people[0], shares[0], *means))
             rows.append(("", trial.sentence_2.text, people[1], shares[1], "", ""))
         if rows:  # with few trials, all of them are among the least certain
@@ -289,8 +289,7 @@ def _failures(analysis: Analysis) -> Iterator[Part]:
             names = (row["model"], row["rival"])
             for side in ("people_prefer", "model_prefers"):
                 log_probs = (row[f"log_prob_{side}_{judge}"] for judge in ("model", "rival"))
-                numbers = map(number_text, log_probs)
-                rows.append((*names, row[side], *numbers, f"{row[f'chose_{side}']:,}"))
+                rows.append((*names, row[side], *log_probs, f"{row[f'chose_{side}']:,}"))
                 names = ("", "")
         yield Details(f"Where models fail: {DESCRIPTIONS[scope]}", [Table(header, rows, texts=3)])
 

@@ -327,17 +327,15 @@ def expected_size(
     strengths = _strengths(np.array(accuracies)) * np.sqrt(1 + item_sd**2)
     models = [str(number) for number in range(n_models)]
     people, items, decided = [], [], 0
+
+    def play(pair: ModelPair, n_lists: int, n_trials: int) -> FloatArray:
+        signal = chosen[int(pair[0])] - chosen[int(pair[1])]
+        p = ndtr(signal + item_sd * rng.standard_normal((n_lists, n_trials)))
+        answers = rng.binomial(rules.people_per_list, p) / rules.people_per_list
+        return np.asarray(2 * answers.mean(axis=1) - 1)
+
     for _ in range(simulations):
         chosen = rng.choice(strengths, n_models, replace=n_models > len(strengths))
-
-        def play(
-            pair: ModelPair, n_lists: int, n_trials: int, chosen: FloatArray = chosen
-        ) -> FloatArray:
-            signal = chosen[int(pair[0])] - chosen[int(pair[1])]
-            p = ndtr(signal + item_sd * rng.standard_normal((n_lists, n_trials)))
-            answers = rng.binomial(rules.people_per_list, p) / rules.people_per_list
-            return np.asarray(2 * answers.mean(axis=1) - 1)
-
         *_, (verdict, number, used) = simulate_waves(rules, models, play)
         people.append(number)
         items.append(max(used.values()))
