@@ -320,7 +320,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         stored = {replace(answer, wave=0) for answer in counted}
         if not stored <= {*answers_of(trials, (r for r in responses if r.participant in known))}:
             reporter.warn(
-                "The data have other answers than those that already counted, which stay."
+                "The data differ from the answers that already counted. The counted answers stay."
             )
         if staying := known & listed.keys():
             reporter.warn(

@@ -100,8 +100,8 @@ def judge_rivals(
         trials that also evaluate the model. These tests are one family. The result is None if no
         rival prefers a sentence in any trial, or if the scope is `ACCEPT` or `REJECT`.
     """
-    # In natural-synthetic trials, the natural sentence always has fewer new words, and each scope
-    # has only one role of the models. So a trivial rival is no baseline.
+    # A trivial rival is no baseline in natural-synthetic trials: the natural sentence always has
+    # fewer new words, and in each of these two scopes all models have the same role.
     if result.scope in (Scope.ACCEPT, Scope.REJECT):
         return None
     groups, models, about = ratings.groups, ratings.models, (result.scope, result.measure)

@@ -212,10 +212,11 @@ def calibrate(
     Weights then give each model its measured accuracy. Otherwise each model in turn is the planted
     model, with distant and with close rivals. With distant rivals, people follow the planted model
     only, and its accuracy on its own trials is that of the best measured model. With close rivals,
-    people follow the other models too. Their weights give them the accuracies of the measured
-    rivals, in order of their agreement with the planted model. If the study has more or fewer
-    models than were measured, accuracies are interpolated. A model's signal is the signed rank of
-    its log-probability ratio among the trials of a kind.
+    people follow the other models too, with weights that produce the accuracies of the measured
+    rivals. The model that agrees most with the planted model gets the highest of these accuracies,
+    and so on. If the study has more or fewer models than were measured, accuracies are
+    interpolated. A model's signal is the signed rank of its log-probability ratio among the trials
+    of a kind.
 
     In natural-synthetic trials, a planted model with distant rivals has one weight, fitted to the
     trials in which it rejects the synthetic sentence. One standard deviation of items is fitted to
@@ -396,7 +397,7 @@ def _fit(aim: _Aim, weights: FloatArray | None = None) -> _FitResult:
     if aim.measured.items is None:
         return _fit_to_ceiling(aim, weights)
     # The measured standard deviation includes effects that other models predict and the judge does
-    # not. They are subtracted, because the signal already contains them.
+    # not predict. These effects are subtracted, because the signal already contains them.
     total, judge_signal = aim.measured.items, aim.signals[:, aim.judge]
     slopes = judge_signal @ aim.signals / max(float(judge_signal @ judge_signal), 1e-12)
     residual_signals = aim.signals - np.outer(judge_signal, slopes)

@@ -216,7 +216,7 @@ def design_wave(
         raise TooFewItemsError(
             f"The next wave needs {needed[match]} new items of {' × '.join(match)}, but "
             f"{len(pools[match])} are left: search {total} triplets of each pair of models "
-            "(per_pair of [triplets]; without this key, a study searches as many as waves need).",
+            "(per_pair of [triplets]; without this key, a study searches enough triplets).",
             total,
         )
     first = max((trial.group for trial in earlier), default=0) + 1
