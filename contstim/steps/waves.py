@@ -152,19 +152,19 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         matches = matches_of(answers, names)
         verdict = verdict_of(matches, self.rules.alpha, self.rules.margin)
         history = history_of(answers, names, self.rules)
-        last, in_list = waves[-1], Counter(finished.values())
-        n_done = sum(min(in_list[number], last.people_per_list) for number in last.lists)
-        wanted = min(last.people, self.rules.people_per_wave)
+        last_wave, in_list = waves[-1], Counter(finished.values())
+        n_done = sum(min(in_list[number], last_wave.people_per_list) for number in last_wave.lists)
+        n_required = min(last_wave.people, self.rules.people_per_wave)
         n_more_lists = self.rules.lists(sum(wave.people for wave in waves))
-        is_over = not verdict.open or (n_done >= wanted and not n_more_lists)
-        missing, needed = "", 0
-        if n_done >= wanted and not is_over:
+        is_over = not verdict.open or (n_done >= n_required and not n_more_lists)
+        problem, n_triplets = "", 0
+        if n_done >= n_required and not is_over:
             try:
-                wave, new = self._design(verdict.open, waves, trials)
+                wave, new_trials = self._design(verdict.open, waves, trials)
                 waves.append(wave)
-                trials += new
+                trials += new_trials
             except InfeasibleError as error:
-                missing, needed = str(error), getattr(error, "needed", 0)
+                problem, n_triplets = str(error), getattr(error, "needed", 0)
         write_table(self._beside("answers"), columns_of(Answer, answers))
         # If the process is killed between the next two tables, the next run designs the new wave
         # again, because it ignores waves whose trials are not in the table of trials
@@ -174,9 +174,9 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         if self.responses_out is not None:
             write_responses(self.responses_out, responses)
         parts = write_matches(matches, verdict, self.rules.alpha, self._beside("verdict"))
-        status = missing or _status(waves[-1], verdict, n_done, wanted, is_over=is_over)
+        status = problem or _status(waves[-1], verdict, n_done, n_required, is_over=is_over)
         reporter.say(f"{self.out}: {status}")
-        of_pairs = Counter((t.model_1, t.model_2) for t in self._triplets)
+        triplets_by_pair = Counter((t.model_1, t.model_2) for t in self._triplets)
         facts: dict[str, Any] = {
             **asdict(self.rules),
             "compared_models": names,
@@ -189,15 +189,15 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             "verdict": verdict.text if history else "",
             "status": status,
             "is_over": is_over,
-            "triplets_per_pair": needed or max(of_pairs.values()),
+            "triplets_per_pair": n_triplets or max(triplets_by_pair.values()),
             "seed": self.seed,
         }
-        if waves[-1] != last:
+        if waves[-1] != last_wave:
             # If a study is repeated, its data already have answers to the new wave
             rows = self._responses(trials, SILENT)
             if any(row.group in waves[-1].lists for row in rows):
                 return self.work(reporter)
-        return Outcome(verdict, facts, complete=not missing, parts=parts if history else [])
+        return Outcome(verdict, facts, complete=not problem, parts=parts if history else [])
 
     @cached_property
     def _triplets(self) -> Sequence[Triplet]:
@@ -359,14 +359,14 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         return [row for row in rows if row.group == first[row.participant]]
 
 
-def _status(wave: Wave, verdict: Verdict, n_done: int, wanted: int, *, is_over: bool) -> str:
+def _status(wave: Wave, verdict: Verdict, n_done: int, n_required: int, *, is_over: bool) -> str:
     """Return a sentence on the next task."""
     if not verdict.open:
         return verdict.text
     if is_over:
         return f"{verdict.text} The largest number of people is reached."
-    if 0 < n_done < wanted:
-        return f"{n_done:,} of {wanted:,} participants of wave {wave.wave} have finished."
+    if 0 < n_done < n_required:
+        return f"{n_done:,} of {n_required:,} participants of wave {wave.wave} have finished."
     before = f"{verdict.text} " if wave.wave > 1 else ""
     return (
         f"{before}Wave {wave.wave} is designed: {quantity(wave.people, 'participant')}, "

@@ -261,12 +261,12 @@ def verdict_of(matches: Sequence[Match], alpha: float, margin: float = 0.0) -> V
     winners = (a for a in models if all((a, b) in wins for b in models if a != b))
     winner = next(winners, "")
     surviving = [model for model in models if model not in beaten]
-    # One survivor still has to beat the dropped models
-    last = surviving[0] if len(surviving) == 1 else ""
+    # A single survivor must still beat the dropped models
+    survivor = surviving[0] if len(surviving) == 1 else ""
     undecided = [
         match
         for match in matches
-        if {*match.models} <= {*surviving} or last in match.models
+        if {*match.models} <= {*surviving} or survivor in match.models
         if wins.isdisjoint((match.models, match.reversed.models))
     ]
     alike = [
