@@ -76,10 +76,9 @@ def count_tokens(
 ) -> dict[str, dict[str, float]]:
     """Count the tokens that each model scores in each sentence; see `token_counts`."""
     texts = [sentence.text for sentence in sentences]
-    counts = {model.name: model.token_counts(sentences).astype(float) for model in models}
     return {
-        name: dict(zip(texts, model_counts.tolist(), strict=True))
-        for name, model_counts in counts.items()
+        model.name: dict(zip(texts, map(float, model.token_counts(sentences)), strict=True))
+        for model in models
     }
 
 
