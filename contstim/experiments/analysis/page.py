@@ -67,20 +67,16 @@ def report(
     `images` is name of a figure → PNG. `seen` is model → overlap of the sentences with the model's
     training text, or None if the training text is unknown.
     """
-    ratings, admission = analysis.ratings, analysis.admission
     # Participants with harmless problems are included, but named, because their answers may lower
     # every measure and ceiling
     notable = grouped(
         (str(finding.problem), finding.participant)
-        for finding in admission.report.findings
-        if finding.problem in HARMLESS and finding.participant in ratings.participants
+        for finding in analysis.admission.report.findings
+        if finding.problem in HARMLESS and finding.participant in analysis.ratings.participants
     )
     texts = passages(
         *(__package__, "page.md.jinja"),
-        ratings=ratings,
-        scale=ratings.scale,
-        excluded=admission.excluded,
-        counts=admission.counts,
+        analysis=analysis,
         notable=notable,
         against=[
             f"{contradicted:,} of {trials:,} {condition}"
@@ -362,31 +358,18 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
     The paragraphs state the settings of this analysis, and the numbers of people, groups and
     contrasts.
     """
-    sampling, ratings = analysis.sampling, analysis.ratings
     intervals = [interval for result in analysis.results for interval in result.intervals]
     freedom = [x.degrees_of_freedom for x in intervals if math.isfinite(x.degrees_of_freedom)]
     notes = Counter(interval.note for interval in intervals if interval.note)
     texts = passages(
         *(__package__, "methods.md.jinja"),
-        models=ratings.models,
-        primary=analysis.primary.name if analysis.primary else "",
-        sampling=sampling,
-        scale=ratings.scale,
-        missing=quantity(ratings.n_missing, "answer") if ratings.n_missing else "",
-        people=quantity(len(ratings.participants), "participant"),
-        kept=len(ratings.participants),
-        left_out=len(analysis.admission.excluded),
-        counts=analysis.admission.counts,
-        groups=quantity(len(ratings.groups), "group"),
+        analysis=analysis,
         families=Counter(
             (len(result.comparisons), sum(row.second != CEILING for row in result.comparisons))
             for result in analysis.results
         ),
         tests=sum(len(result.comparisons) for result in analysis.results),
-        holm=sampling.correction == "holm",
-        rate=f"{sampling.false_discovery_rate:g}",
-        smallest=f"{sampling.smallest_effect:g}",
-        level=f"{sampling.level:.0%}",
+        level=f"{analysis.sampling.level:.0%}",
         freedom=f"{min(freedom):.1f} to {max(freedom):.1f}" if freedom else "",
         notes={note: f"{number:,} of {len(intervals):,}" for note, number in notes.items()},
         rivals=[*dict.fromkeys(row.model for r in analysis.rivals for row in r.models)],
