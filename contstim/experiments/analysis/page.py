@@ -312,24 +312,20 @@ def verdict_texts(analysis: Analysis) -> tuple[str, str]:
     interval_text = range_text(best.interval, value_ends(result.measure))
     texts = passages(
         *(__package__, "headline.md.jinja"),
-        whom="artificial participants" if analysis.origin.simulated else "people",
-        primary=analysis.primary,
+        analysis=analysis,
+        best=best,
         measure=result.measure.name.replace("-cosine", " cosine"),
-        first=first,
         value=number_text(best.value),
         interval=f"{sampling.level:.0%} interval {interval_text}",
         others=names,
         worse=[name for name in names if name in worse],
         untold=[name for name in names if name not in worse],
         alike=[name for name in names if name in result.equivalent_to(first)],
-        margin=f"{sampling.smallest_effect:g}",
         lead=_lead(second, first, result, sampling) if second else "",
         cannot=result.detectability.cannot(str(sampling.units)),
         ceiling=number_text(best.lower) if CEILING in tests else "",
         below=first in result.below_ceiling(),
-        reaches=best.value >= best.lower,
         rivals=equal,
-        these_items=sampling.units == "participants",
     )
     return texts["winner"], texts["why"]
 
