@@ -116,13 +116,9 @@ class MeasuredPeople:
     def knows(self, study: ScopedPreferences) -> bool:
         """Return whether each model was measured on every kind of trials that evaluates it."""
         return all(
-            model in self.kinds[scope].of_models
+            self.kinds[scope].of_models.keys() >= {*study.of_scope(scope).with_trials().models}
             for scope in _KINDS
             if scope in study.evaluates
-            for model, evaluated in zip(
-                study.all_trials.models, study.evaluates[scope].T, strict=True
-            )
-            if evaluated.any()
         )
 
 
@@ -306,13 +302,12 @@ def _fit_as_measured(
     study: ScopedPreferences, measured: MeasuredPeople, kinds: Sequence[Scope]
 ) -> Iterator[tuple[Scope, _TrialFit]]:
     for scope in kinds:
-        trials, measured_kind = study.of_scope(scope), measured.kinds[scope]
-        targeted = [m for m, evaluated in enumerate(trials.evaluates.T) if evaluated.any()]
-        names, accuracies = [trials.models[m] for m in targeted], measured_kind.of_models
+        trials, measured_kind = study.of_scope(scope).with_trials(), measured.kinds[scope]
+        names, accuracies = trials.models, measured_kind.of_models
         judge = measured.best if measured.best in names else max(names, key=lambda n: accuracies[n])
         target = _Aim(
-            _signals(trials)[:, targeted],
-            trials.evaluates[:, targeted],
+            _signals(trials),
+            trials.evaluates,
             np.array([accuracies[name] for name in names]),
             measured_kind.ceilings.get(judge, measured_kind.ceiling),
             names.index(judge),
