@@ -303,19 +303,19 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         counted = [answer for answer in counted if answer.participant not in missing]
         if not finished:
             return counted, 0
-        closed, known = ({getattr(a, name) for a in counted} for name in ("list", "participant"))
+        closed_lists, known = {a.list for a in counted}, {a.participant for a in counted}
         members = grouped((number, who) for who, number in finished.items() if who not in known)
-        new: set[str] = set()
+        new_people: set[str] = set()
         for wave in waves:
             for number in wave.lists:
                 people = members.get(number, [])
-                if str(number) not in closed and len(people) >= wave.people_per_list:
-                    new.update(people[: wave.people_per_list])
+                if str(number) not in closed_lists and len(people) >= wave.people_per_list:
+                    new_people.update(people[: wave.people_per_list])
         rows = [r for r in responses if r.participant in finished.keys() - listed.keys()]
         exclusions = replace(self.exclusions, exclude=None)
         admission = admit(trials, rows, exclusions=exclusions, may_be_empty=True)
         reporter.warn(admission.origin.warning)
-        admitted = (row for row in admission.responses if row.participant in new)
+        admitted = (row for row in admission.responses if row.participant in new_people)
         added = [replace(a, wave=waves[-1].wave) for a in answers_of(trials, admitted)]
         stored = {replace(answer, wave=0) for answer in counted}
         if not stored <= {*answers_of(trials, (r for r in responses if r.participant in known))}:
