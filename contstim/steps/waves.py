@@ -62,10 +62,10 @@ if TYPE_CHECKING:
 class DesignWaves(TrialsStep[Verdict], name="waves"):
     """Design the next wave of participants, with new items for the models that are not beaten yet.
 
-    Without answers, this is wave 1. When all participants of a wave have finished, the same command
-    computes the verdict from all answers (see `contstim verdict`), and adds the trials of the next
-    wave to the table. Designed waves do not change any more. `….waves.csv` lists the waves,
-    `….wave.csv` has the trials of the last wave alone, `….verdict.csv` the matches, and
+    Without answers, the command designs wave 1. When all participants of a wave have finished, the
+    same command computes the verdict from all answers (see `contstim verdict`), and adds the trials
+    of the next wave to the table. Trials of earlier waves do not change. `….waves.csv` lists the
+    waves, `….wave.csv` has the trials of the last wave alone, `….verdict.csv` the matches, and
     `….answers.csv` the answers in the format of `contstim verdict`.
 
     Examples: `contstim waves --triplets triplets.csv --sentences natural.txt --out trials.csv`
@@ -87,7 +87,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         Path | None, WritesTable("The table of all responses to write.", kind="responses")
     ] = None
     triplets: Annotated[
-        Path, reads_kind("Triplets; the order of the table is that of their use.", "triplets")
+        Path, reads_kind("Triplets; they are used in the order of the table.", "triplets")
     ]
     sentences: Annotated[
         Path | None, reads_kind("Natural sentences for catch trials.", "sentences")
