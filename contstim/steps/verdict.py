@@ -41,8 +41,9 @@ class FindVerdict(Step[Verdict], name="verdict"):
     beaten with a probability of at most --alpha. Lists must be complete, and the first look must
     include all models. If no decision is possible yet, the exit status is 3.
 
-    Writes a row for each match: the evidence for both models (E, in euros for a bet of one), the
-    share of answers, and an interval of the difference of shares. A figure shows E by participants.
+    Writes a row for each match: the evidence for both models (E, the worth of a bet of one euro),
+    the share of answers, and an interval of the difference of shares. A figure shows E by number of
+    participants.
 
     Example: `contstim verdict answers.csv --out verdict.csv`
     """

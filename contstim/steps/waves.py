@@ -36,7 +36,13 @@ from contstim.experiments.responses.table import origin_of, read_responses, writ
 from contstim.files.records import Record, record_path
 from contstim.files.tables import columns_of, write_table
 from contstim.items.reviews import read_reviews
-from contstim.items.stimuli import read_stimuli, read_trials, read_triplets, trial_columns
+from contstim.items.stimuli import (
+    Condition,
+    read_stimuli,
+    read_trials,
+    read_triplets,
+    trial_columns,
+)
 from contstim.options import Help, Reads, Seed, WritesTable, reads_kind
 from contstim.reporter import SILENT, Reporter
 from contstim.steps.design import TrialsStep
@@ -47,7 +53,7 @@ from contstim.steps.verdict import write_matches
 from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from contstim.experiments.responses.table import Response
     from contstim.items.stimuli import Trial, Triplet
@@ -56,10 +62,10 @@ if TYPE_CHECKING:
 class DesignWaves(TrialsStep[Verdict], name="waves"):
     """Design the next wave of participants, with new items for the models that are not beaten yet.
 
-    Without answers, this is wave 1. When all participants of a wave have finished, the same command
-    computes the verdict from all answers (see `contstim verdict`), and adds the trials of the next
-    wave to the table. Designed waves do not change any more. `….waves.csv` lists the waves,
-    `….wave.csv` has the trials of the last wave alone, `….verdict.csv` the matches, and
+    Without answers, the command designs wave 1. When all participants of a wave have finished, the
+    same command computes the verdict from all answers (see `contstim verdict`), and adds the trials
+    of the next wave to the table. Trials of earlier waves do not change. `….waves.csv` lists the
+    waves, `….wave.csv` has the trials of the last wave alone, `….verdict.csv` the matches, and
     `….answers.csv` the answers in the format of `contstim verdict`.
 
     Examples: `contstim waves --triplets triplets.csv --sentences natural.txt --out trials.csv`
@@ -81,7 +87,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         Path | None, WritesTable("The table of all responses to write.", kind="responses")
     ] = None
     triplets: Annotated[
-        Path, reads_kind("Triplets; the order of the table is that of their use.", "triplets")
+        Path, reads_kind("Triplets; they are used in the order of the table.", "triplets")
     ]
     sentences: Annotated[
         Path | None, reads_kind("Natural sentences for catch trials.", "sentences")
@@ -131,46 +137,46 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         """Compute the verdict, and design the next wave if the last one is complete."""
         names = [*dict.fromkeys(m for t in self._triplets for m in (t.model_1, t.model_2))]
         waves, trials, counted = self._stored()
-        is_new = not waves
-        if is_new:
+        responses = self._responses(trials, reporter) if waves else ()
+        if len(waves) < 2 and not (responses or counted):  # the settings may have changed
             waves, trials = self._first(names)
-        responses = self._responses(trials, reporter)
-        is_first = len(waves) == 1 and not (responses or counted)
-        if is_first and not is_new:  # the settings may have changed
-            waves, trials = self._first(names)
-        finished = _list_of_finished(trials, responses)
+            responses = self._responses(trials, reporter)
+            # If the process is killed before the table of trials is written, the next run must not
+            # compare trials with another wave 1
+            self.out.unlink(missing_ok=True)
+        sizes = Counter(trial.group for trial in trials)
+        answered = Counter((response.participant, response.group) for response in responses)
+        # Participant → list, for participants who have answered all trials of the list
+        finished = {who: number for (who, number), n in answered.items() if n >= sizes[number]}
         answers, n_excluded = self._answers(counted, waves, trials, responses, finished, reporter)
         matches = matches_of(answers, names)
         verdict = verdict_of(matches, self.rules.alpha, self.rules.margin)
         history = history_of(answers, names, self.rules)
-        last, in_list = waves[-1], Counter(finished.values())
-        n_done = sum(min(in_list[number], last.people_per_list) for number in last.lists)
-        wanted = min(last.people, self.rules.people_per_wave)
+        last_wave, in_list = waves[-1], Counter(finished.values())
+        n_done = sum(min(in_list[number], last_wave.people_per_list) for number in last_wave.lists)
+        n_required = min(last_wave.people, self.rules.people_per_wave)
         n_more_lists = self.rules.lists(sum(wave.people for wave in waves))
-        is_over = not verdict.open or (n_done >= wanted and not n_more_lists)
-        missing, needed = "", 0
-        if n_done >= wanted and not is_over:
+        is_over = not verdict.open or (n_done >= n_required and not n_more_lists)
+        problem, n_triplets = "", 0
+        if n_done >= n_required and not is_over:
             try:
-                wave, new = self._design(verdict.open, waves, trials)
+                wave, new_trials = self._design(verdict.open, waves, trials)
                 waves.append(wave)
-                trials += new
+                trials += new_trials
             except InfeasibleError as error:
-                missing, needed = str(error), getattr(error, "needed", 0)
+                problem, n_triplets = str(error), getattr(error, "needed", 0)
         write_table(self._beside("answers"), columns_of(Answer, answers))
-        # If the process is killed after the table of waves and before the table of trials, the next
-        # run designs the new wave again: it ignores a wave whose trials are not in the table, and a
-        # first wave if there is no table of trials
-        if is_first:
-            self.out.unlink(missing_ok=True)
+        # If the process is killed between the next two tables, the next run designs the new wave
+        # again, because it ignores waves whose trials are not in the table of trials
         write_table(self._beside("waves"), columns_of(Wave, waves))
         write_table(self.out, trial_columns(trials))
         write_table(self._beside("wave"), trial_columns(waves[-1].trials_of(trials)))
         if self.responses_out is not None:
             write_responses(self.responses_out, responses)
         parts = write_matches(matches, verdict, self.rules.alpha, self._beside("verdict"))
-        status = missing or _status(waves[-1], verdict, n_done, wanted, is_over=is_over)
+        status = problem or _status(waves[-1], verdict, n_done, n_required, is_over=is_over)
         reporter.say(f"{self.out}: {status}")
-        of_pairs = Counter((t.model_1, t.model_2) for t in self._triplets)
+        triplets_by_pair = Counter((t.model_1, t.model_2) for t in self._triplets)
         facts: dict[str, Any] = {
             **asdict(self.rules),
             "compared_models": names,
@@ -183,15 +189,15 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             "verdict": verdict.text if history else "",
             "status": status,
             "is_over": is_over,
-            "triplets_per_pair": needed or max(of_pairs.values()),
+            "triplets_per_pair": n_triplets or max(triplets_by_pair.values()),
             "seed": self.seed,
         }
-        if waves[-1] != last:
+        if waves[-1] != last_wave:
             # If a study is repeated, its data already have answers to the new wave
             rows = self._responses(trials, SILENT)
             if any(row.group in waves[-1].lists for row in rows):
                 return self.work(reporter)
-        return Outcome(verdict, facts, complete=not missing, parts=parts if history else [])
+        return Outcome(verdict, facts, complete=not problem, parts=parts if history else [])
 
     @cached_property
     def _triplets(self) -> Sequence[Triplet]:
@@ -204,10 +210,9 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     def _stored(self) -> tuple[list[Wave], list[Trial], Sequence[Answer]]:
         """Return the waves that an earlier run designed, their trials, and the counted answers."""
         table, answers = self._beside("waves"), self._beside("answers")
-        is_counted = table.is_file() and answers.is_file()
-        counted = read_answers(answers, may_be_empty=True) if is_counted else ()
         if not (table.is_file() and self.out.is_file()):
-            return [], [], counted
+            return [], [], ()
+        counted = read_answers(answers, may_be_empty=True) if answers.is_file() else ()
         trials = [*read_trials(self.out)]
         last = max(trial.group for trial in trials)
         waves = [wave for wave in read_waves(table) if wave.last_list <= last]
@@ -225,8 +230,8 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             wave, trials = self._design([*combinations(names, 2)], [], [])
             return [wave], trials
         trials = [*read_trials(self.first)]
-        sources = [trial.source_id for trial in trials if trial.source_id]
-        if len({*sources}) < len(sources) or {t.model_1 for t in trials} - {*names, ""}:
+        is_twin = any(trial.condition is Condition.NATURAL_SYNTHETIC for trial in trials)
+        if is_twin or {trial.model_1 for trial in trials} - {*names, ""}:
             raise InputError(
                 f"{self.first} cannot be wave 1: each triplet must have one trial (no `twins`), "
                 "and all models must have triplets."
@@ -298,24 +303,24 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         counted = [answer for answer in counted if answer.participant not in missing]
         if not finished:
             return counted, 0
-        closed, known = ({getattr(a, name) for a in counted} for name in ("list", "participant"))
+        closed_lists, known = {a.list for a in counted}, {a.participant for a in counted}
         members = grouped((number, who) for who, number in finished.items() if who not in known)
-        new: set[str] = set()
+        new_people: set[str] = set()
         for wave in waves:
             for number in wave.lists:
                 people = members.get(number, [])
-                if str(number) not in closed and len(people) >= wave.people_per_list:
-                    new.update(people[: wave.people_per_list])
+                if str(number) not in closed_lists and len(people) >= wave.people_per_list:
+                    new_people.update(people[: wave.people_per_list])
         rows = [r for r in responses if r.participant in finished.keys() - listed.keys()]
         exclusions = replace(self.exclusions, exclude=None)
         admission = admit(trials, rows, exclusions=exclusions, may_be_empty=True)
         reporter.warn(admission.origin.warning)
-        admitted = (row for row in admission.responses if row.participant in new)
+        admitted = (row for row in admission.responses if row.participant in new_people)
         added = [replace(a, wave=waves[-1].wave) for a in answers_of(trials, admitted)]
         stored = {replace(answer, wave=0) for answer in counted}
         if not stored <= {*answers_of(trials, (r for r in responses if r.participant in known))}:
             reporter.warn(
-                "The data have other answers than those that already counted, which stay."
+                "The data differ from the answers that already counted. The counted answers stay."
             )
         if staying := known & listed.keys():
             reporter.warn(
@@ -323,8 +328,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                 f"counted and stay, such as {min(staying)}. If a person withdrew, also delete the "
                 "answers from the data."
             )
-        excluded = finished.keys() - {*admission.participants} - known
-        return [*counted, *added], len(excluded)
+        return [*counted, *added], len(finished.keys() - {*admission.participants} - known)
 
     def _responses(self, trials: Sequence[Trial], reporter: Reporter) -> Sequence[Response]:
         """Return the answers so far, the first one of each participant to each trial.
@@ -355,21 +359,14 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         return [row for row in rows if row.group == first[row.participant]]
 
 
-def _list_of_finished(trials: Iterable[Trial], responses: Iterable[Response]) -> dict[str, int]:
-    """Return participant → list, for participants who have answered all trials of the list."""
-    sizes = Counter(trial.group for trial in trials)
-    answered = Counter((response.participant, response.group) for response in responses)
-    return {who: number for (who, number), n in answered.items() if n >= sizes[number]}
-
-
-def _status(wave: Wave, verdict: Verdict, n_done: int, wanted: int, *, is_over: bool) -> str:
+def _status(wave: Wave, verdict: Verdict, n_done: int, n_required: int, *, is_over: bool) -> str:
     """Return a sentence on the next task."""
     if not verdict.open:
         return verdict.text
     if is_over:
         return f"{verdict.text} The largest number of people is reached."
-    if 0 < n_done < wanted:
-        return f"{n_done:,} of {wanted:,} participants of wave {wave.wave} have finished."
+    if 0 < n_done < n_required:
+        return f"{n_done:,} of {n_required:,} participants of wave {wave.wave} have finished."
     before = f"{verdict.text} " if wave.wave > 1 else ""
     return (
         f"{before}Wave {wave.wave} is designed: {quantity(wave.people, 'participant')}, "
@@ -403,10 +400,9 @@ def contradiction(out: Path, record: Mapping[str, Any]) -> str:
     rules = WaveRules(**{name: record[name] for name in vars(WaveRules())})
     waves, trials = read_waves(Path(f"{out}.waves.csv")), read_trials(out)
     answers = read_answers(Path(f"{out}.answers.csv"), may_be_empty=True)
-    history = history_of(answers, record["compared_models"], rules)
+    history = json.loads(json.dumps(history_of(answers, record["compared_models"], rules)))
     verdict = history[-1]["verdict"] if history else ""
-    computed, recorded = (json.dumps(h, sort_keys=True) for h in (history, record["history"]))
-    if computed != recorded or verdict != record["verdict"]:
+    if (history, verdict) != (record["history"], record["verdict"]):
         return "its answers give other verdicts than its record states."
     open_after = {look["wave"]: {frozenset(pair) for pair in look["open"]} for look in history}
     for wave in waves:

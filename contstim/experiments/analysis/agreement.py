@@ -171,8 +171,9 @@ def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
     signed-rank cosine of the model and a participant is a sum of terms of the model's trials. A
     trial's contribution (`error`) is minus its term, averaged over participants. If answers are
     choices, the contribution is the share of participants who chose the less likely sentence,
-    divided by the number of trials; equal contributions are ordered by the absolute ratio, largest
-    first. A row has two sentences: the one that people prefer, and the one that the model prefers.
+    divided by the number of trials. Choices with equal contributions are ordered by the absolute
+    ratio, largest first. A row has two sentences: the one that people prefer, and the one that the
+    model prefers.
     For both sentences, the row has the log-probabilities (nats) under the model and its rival, and
     the number of participants who chose the sentence.
     """

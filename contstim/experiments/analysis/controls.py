@@ -76,10 +76,9 @@ def count_tokens(
 ) -> dict[str, dict[str, float]]:
     """Count the tokens that each model scores in each sentence; see `token_counts`."""
     texts = [sentence.text for sentence in sentences]
-    counts = {model.name: model.token_counts(sentences).astype(float) for model in models}
     return {
-        name: dict(zip(texts, model_counts.tolist(), strict=True))
-        for name, model_counts in counts.items()
+        model.name: dict(zip(texts, map(float, model.token_counts(sentences)), strict=True))
+        for model in models
     }
 
 
@@ -194,7 +193,7 @@ def _target_trials(
     features: Features,
     feature: str,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return three arrays, (n_trials,), for trials that target this model or do not target a model.
+    """Return three arrays, (n_trials,), for the trials that target this model or no model.
 
     The first two are preferences of the model and of most people: 1 for sentence_2, -1 for
     sentence_1, 0 for neither. The third is the feature of sentence_2 minus that of sentence_1.

@@ -24,10 +24,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.ratings import roles
 from contstim.experiments.responses.table import UNRATED
 from contstim.files.tables import read_rows, text, whole_number
-from contstim.items.stimuli import Condition, optional_text
+from contstim.items.stimuli import optional_text
 from contstim.wording import grouped
 
 if TYPE_CHECKING:
@@ -97,16 +96,17 @@ def read_answers(path: Path | str, *, may_be_empty: bool = False) -> tuple[Answe
 
 
 def answers_of(trials: Iterable[Trial], responses: Iterable[Response]) -> Iterator[Answer]:
-    """Yield the judgement of each rated trial that compares two models; a group is a list."""
+    """Yield the judgement of each rated trial that compares two models; a group is a list.
+
+    Natural-synthetic trials are not allowed.
+    """
     trial_of = {trial.trial_id: trial for trial in trials}
     for response in responses:
         trial = trial_of[response.trial_id]
         if response.rating == UNRATED or not trial.model_1:
             continue
-        is_twin = trial.condition is Condition.NATURAL_SYNTHETIC
-        accepts_2, accepts_1 = roles(trial) if is_twin else (trial.model_1, trial.model_2)
-        preferred = (TIE, accepts_1, accepts_2)[response.choice]
         models = (trial.model_1, trial.model_2)
+        preferred = (TIE, *models[::-1])[response.choice]  # model_1 rejects sentence_1
         yield Answer(response.participant, *models, preferred, str(response.group))
 
 
@@ -162,9 +162,9 @@ class Match:
     def interval(self, alpha: float) -> tuple[float, float]:
         """Return an interval of the mean outcome, valid at all looks with probability 1 - alpha.
 
-        At the lower end, the e-value against this mean and for a higher mean is 2/alpha. At the
-        upper end, the e-value against this mean and for a lower mean is 2/alpha. An end is -1 or 1
-        if no e-value reaches 2/alpha.
+        For each value m, one e-value is evidence that the mean is above m, and another one that it
+        is below m. At the lower end, the evidence for a higher mean is 2/alpha. At the upper end,
+        the evidence for a lower mean is 2/alpha. An end is -1 or 1 if no e-value reaches 2/alpha.
         """
         return self._lower_end(alpha), -self.reversed._lower_end(alpha)
 
@@ -180,33 +180,29 @@ class Match:
         return float(brentq(surplus, lowest, 1.0)) if surplus(lowest) > 0 else -1.0
 
 
-def matches_of(answers: Iterable[Answer], names: Iterable[str] = ()) -> list[Match]:
+def matches_of(answers: Sequence[Answer], names: Iterable[str] = ()) -> list[Match]:
     """Return every match.
 
     Args:
         answers: judgements; lists are in the order of their first answers.
         names: names of the models, in order; others follow in the order of their first answers.
     """
-    models = dict.fromkeys(names)
-    by_match_and_list: dict[tuple[frozenset[str], str], list[Answer]] = {}
-    for answer in answers:
-        pair = (answer.model_a, answer.model_b)
-        models |= dict.fromkeys(pair)
-        key = (frozenset(pair), answer.list or f"{answer.participant} alone")
-        by_match_and_list.setdefault(key, []).append(answer)
-    lists = dict.fromkeys(name for _, name in by_match_and_list)
+    in_answers = (model for answer in answers for model in (answer.model_a, answer.model_b))
+    lists = grouped((j.list or f"{j.participant} alone", j) for j in answers)
+    judgements_by_list = [
+        grouped((frozenset((j.model_a, j.model_b)), j) for j in of_list)
+        for of_list in lists.values()
+    ]
     matches = []
-    for a, b in combinations(models, 2):
-        x, people = [], []
-        for name in lists:
-            judgements = by_match_and_list.get((frozenset((a, b)), name), [])
-            signs = grouped(
-                (j.participant, (j.preferred == a) - (j.preferred == b)) for j in judgements
-            )
-            if signs:
-                x.append(np.mean([np.mean(of_person) for of_person in signs.values()]))
-                people.append(len(signs))
-        matches.append(Match(a, b, np.array(x), np.array(people, float)))
+    for a, b in combinations(dict.fromkeys((*names, *in_answers)), 2):
+        # For each list: participant → 1 for each answer for a, -1 for b, 0 for a tie
+        signs_by_list = [
+            grouped((j.participant, (j.preferred == a) - (j.preferred == b)) for j in of_match)
+            for by_match in judgements_by_list
+            if (of_match := by_match.get(frozenset((a, b))))
+        ]
+        x = [np.mean([np.mean(signs) for signs in people.values()]) for people in signs_by_list]
+        matches.append(Match(a, b, np.array(x), np.array([*map(len, signs_by_list)], float)))
     return matches
 
 
@@ -217,7 +213,7 @@ class Verdict:
     Attributes:
         winner: model that beats every other one; empty for none.
         alike: pairs of models that need no more answers: they differ by less than the margin.
-        open: matches whose further answers can complete the verdict.
+        open: matches that need more answers, because they can still complete the verdict.
         surviving: models that no other model beats.
         beaten: dropped model → the model that beats it with the largest e-value.
     """
@@ -244,15 +240,15 @@ class Verdict:
 def verdict_of(matches: Sequence[Match], alpha: float, margin: float = 0.0) -> Verdict:
     """Decide which models are beaten, and whether a model beats every other one.
 
-    With M models, a model is beaten if an e-value against it reaches (M - 1)/alpha. A model that is
-    better than every other one is ever beaten with a probability of at most alpha.
-    The winner needs M/alpha against every other model, also against beaten ones.
+    With M models, a model is beaten if an e-value against it reaches (M - 1)/alpha. If a model is
+    better than every other one, the probability that it is ever beaten is at most alpha. The winner
+    needs an e-value of M/alpha against every other model, including beaten ones.
 
     Args:
         matches: all matches.
         alpha: error rate.
         margin: two models are alike if the whole interval of the difference of their shares is
-            closer to zero than this; 0 for never.
+            closer to zero than this margin. With 0, no two models are alike.
     """
     log_e = {m.models: m.log_e[-1] for match in matches for m in (match, match.reversed)}
     models = [*dict.fromkeys(model for model, _ in log_e)]
@@ -265,12 +261,12 @@ def verdict_of(matches: Sequence[Match], alpha: float, margin: float = 0.0) -> V
     winners = (a for a in models if all((a, b) in wins for b in models if a != b))
     winner = next(winners, "")
     surviving = [model for model in models if model not in beaten]
-    # One survivor still has to beat the dropped models
-    last = surviving[0] if len(surviving) == 1 else ""
+    # A single survivor must still beat the dropped models
+    survivor = surviving[0] if len(surviving) == 1 else ""
     undecided = [
         match
         for match in matches
-        if {*match.models} <= {*surviving} or last in match.models
+        if {*match.models} <= {*surviving} or survivor in match.models
         if wins.isdisjoint((match.models, match.reversed.models))
     ]
     alike = [
@@ -293,11 +289,10 @@ def matches_of_best(matches: Sequence[Match], verdict: Verdict) -> list[Match]:
 
 
 def further_people(matches: Sequence[Match], verdict: Verdict, alpha: float) -> int | None:
-    """Return how many more people a verdict for the best model needs.
+    """Return the number of further people that a verdict for the best model needs.
 
-    The evidence is assumed to grow at the same rate as before.
-
-    None if a match gives no evidence for the best model, or the verdict is complete.
+    The evidence is assumed to grow at the same rate as before. The result is None if a match gives
+    no evidence for the best model, or if the verdict is complete.
     """
     of_best = matches_of_best(matches, verdict)
     log_e = np.array([match.log_e[-1] for match in of_best])
@@ -309,5 +304,5 @@ def further_people(matches: Sequence[Match], verdict: Verdict, alpha: float) -> 
 
 
 def e_value(log_e: float) -> float:
-    """Return E; infinite if it is too large for a number."""
+    """Return E, or infinity if E is too large for a floating-point number."""
     return exp(log_e) if log_e < 700 else inf

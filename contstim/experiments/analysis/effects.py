@@ -51,12 +51,8 @@ TESTS: dict[Units, str] = {
     "crossed": "t-test, people and items crossed",
 }
 _SMALLEST_DIFFERENCE = 1e-12  # smallest difference that is distinguished from 0
-_VERDICTS = {  # (is significant, is shown to be negligible) → verdict
-    (True, True): "both",
-    (True, False): "different",
-    (False, True): "equivalent",
-    (False, False): "",
-}
+# (is significant, is shown to be negligible) → verdict
+_VERDICTS = {(True, True): "both", (True, False): "different", (False, True): "equivalent"}
 _HOLDS_FOR: dict[Units, str] = {"groups": "items like these", "participants": "these items"}
 
 
@@ -392,7 +388,7 @@ def _comparison_rows(
             low_rank_biserial=biserial[0],
             high_rank_biserial=biserial[1],
             smallest_effect=margin,
-            verdict=_VERDICTS[decided["significant"], is_equivalent] or default,
+            verdict=_VERDICTS.get((decided["significant"], is_equivalent), default),
             **decided,
         )
         rows.append(comparison)

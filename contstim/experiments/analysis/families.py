@@ -124,9 +124,9 @@ def decision_alpha(
       Yekutieli 2005). If k is 0, `needed` replaces k; see `Detectability.needed`.
     * Holm: alpha is that of the last step, rate / (m - k + 1). If k is 0, 1 replaces k.
 
-    With `needed` instead of k, or because of rounding errors, the p-value of a contrast can be on
-    the wrong side of this alpha. Then its p-value replaces alpha, slightly raised if the contrast
-    is significant, and slightly lowered otherwise. A p-value of nan is not part of the family.
+    If `needed` replaces k, or because of rounding errors, a p-value can be on the wrong side of
+    this alpha. Alpha is then slightly above the p-value of a significant contrast, and slightly
+    below the p-value of any other contrast. A p-value of nan is not part of the family.
     """
     significant = adjust(p_values, correction) < rate
     n_significant, m = int(significant.sum()), max(1, int((~np.isnan(p_values)).sum()))

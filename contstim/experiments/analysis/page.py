@@ -67,20 +67,16 @@ def report(
     `images` is name of a figure → PNG. `seen` is model → overlap of the sentences with the model's
     training text, or None if the training text is unknown.
     """
-    ratings, admission = analysis.ratings, analysis.admission
     # Participants with harmless problems are included, but named, because their answers may lower
     # every measure and ceiling
     notable = grouped(
         (str(finding.problem), finding.participant)
-        for finding in admission.report.findings
-        if finding.problem in HARMLESS and finding.participant in ratings.participants
+        for finding in analysis.admission.report.findings
+        if finding.problem in HARMLESS and finding.participant in analysis.ratings.participants
     )
     texts = passages(
         *(__package__, "page.md.jinja"),
-        ratings=ratings,
-        scale=ratings.scale,
-        excluded=admission.excluded,
-        counts=admission.counts,
+        analysis=analysis,
         notable=notable,
         against=[
             f"{contradicted:,} of {trials:,} {condition}"
@@ -185,9 +181,9 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
 def _paradigms(analysis: Analysis) -> Iterator[Part]:
     rows = [
         (
-            *(row["paradigm"], row["judge"], number_text(row["prefers_acceptable"])),
-            *(number_text(row["value"]), range_text(row["interval"], (0.0, 1.0))),
-            *(f"{row['n_trials']:,}", row["interval"].note),
+            *(row["paradigm"], row["judge"], row["prefers_acceptable"], row["value"]),
+            *(range_text(row["interval"], (0.0, 1.0)), f"{row['n_trials']:,}"),
+            row["interval"].note,
         )
         for row in analysis.paradigms
     ]
@@ -237,7 +233,7 @@ def _choices(analysis: Analysis, texts: Mapping[str, str]) -> Iterator[Part]:
     level = f"{analysis.sampling.level:.0%}"
     rows = [
         (
-            *(DESCRIPTIONS[row["scope"]], row["model"], number_text(slope.value)),
+            *(DESCRIPTIONS[row["scope"]], row["model"], slope.value),
             f"{number_text(slope.low)} … {number_text(slope.high)}",
             *(p_text(slope.p_value), f"{row['choices']:,}", row["note"]),
         )
@@ -255,7 +251,7 @@ def _reliability(analysis: Analysis, texts: Mapping[str, str], image: bytes) -> 
     yield Picture("reliability", image, "shrunken mean ratings of all trials, by condition")
     conditions = [
         (
-            *(condition, f"{len(trials):,}", f"{reliability.mean_reliability(trials):.2f}"),
+            *(condition, f"{len(trials):,}", reliability.mean_reliability(trials)),
             f"{np.mean([r.sureness >= reliability.SURE for *_, r in trials]):.1%}",
         )
         for condition, trials in judged.items()
@@ -268,10 +264,10 @@ def _reliability(analysis: Analysis, texts: Mapping[str, str], image: bytes) -> 
     for heading, chosen in (("Least sure", ordered[:_N_EXTREME]), ("Most sure", surest)):
         rows: list[tuple[Value, ...]] = []
         for trial, rated, item in chosen:
-            sides, mean = np.sign(rated - scale.middle), f"{rated.mean():.2f}"
+            sides = np.sign(rated - scale.middle)
             people = [f"{(sides == side).sum():,} of {len(rated):,}" for side in (-1, 1)]
             shares = [f"{share:.1%}" for share in (1 - item.sure_of_2, item.sure_of_2)]
-            means = (mean, f"{item.shrunken_rating:.2f}")
+            means = (float(rated.mean()), item.shrunken_rating)
             rows.append((trial.trial_id, trial.sentence_1.text, people[0], shares[0], *means))
             rows.append(("", trial.sentence_2.text, people[1], shares[1], "", ""))
         if rows:  # with few trials, all of them are among the least certain
@@ -289,8 +285,7 @@ def _failures(analysis: Analysis) -> Iterator[Part]:
             names = (row["model"], row["rival"])
             for side in ("people_prefer", "model_prefers"):
                 log_probs = (row[f"log_prob_{side}_{judge}"] for judge in ("model", "rival"))
-                numbers = map(number_text, log_probs)
-                rows.append((*names, row[side], *numbers, f"{row[f'chose_{side}']:,}"))
+                rows.append((*names, row[side], *log_probs, f"{row[f'chose_{side}']:,}"))
                 names = ("", "")
         yield Details(f"Where models fail: {DESCRIPTIONS[scope]}", [Table(header, rows, texts=3)])
 
@@ -317,24 +312,20 @@ def verdict_texts(analysis: Analysis) -> tuple[str, str]:
     interval_text = range_text(best.interval, value_ends(result.measure))
     texts = passages(
         *(__package__, "headline.md.jinja"),
-        whom="artificial participants" if analysis.origin.simulated else "people",
-        primary=analysis.primary,
+        analysis=analysis,
+        best=best,
         measure=result.measure.name.replace("-cosine", " cosine"),
-        first=first,
         value=number_text(best.value),
         interval=f"{sampling.level:.0%} interval {interval_text}",
         others=names,
         worse=[name for name in names if name in worse],
         untold=[name for name in names if name not in worse],
         alike=[name for name in names if name in result.equivalent_to(first)],
-        margin=f"{sampling.smallest_effect:g}",
         lead=_lead(second, first, result, sampling) if second else "",
         cannot=result.detectability.cannot(str(sampling.units)),
         ceiling=number_text(best.lower) if CEILING in tests else "",
         below=first in result.below_ceiling(),
-        reaches=best.value >= best.lower,
         rivals=equal,
-        these_items=sampling.units == "participants",
     )
     return texts["winner"], texts["why"]
 
@@ -363,31 +354,18 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
     The paragraphs state the settings of this analysis, and the numbers of people, groups and
     contrasts.
     """
-    sampling, ratings = analysis.sampling, analysis.ratings
     intervals = [interval for result in analysis.results for interval in result.intervals]
     freedom = [x.degrees_of_freedom for x in intervals if math.isfinite(x.degrees_of_freedom)]
     notes = Counter(interval.note for interval in intervals if interval.note)
     texts = passages(
         *(__package__, "methods.md.jinja"),
-        models=ratings.models,
-        primary=analysis.primary.name if analysis.primary else "",
-        sampling=sampling,
-        scale=ratings.scale,
-        missing=quantity(ratings.n_missing, "answer") if ratings.n_missing else "",
-        people=quantity(len(ratings.participants), "participant"),
-        kept=len(ratings.participants),
-        left_out=len(analysis.admission.excluded),
-        counts=analysis.admission.counts,
-        groups=quantity(len(ratings.groups), "group"),
+        analysis=analysis,
         families=Counter(
             (len(result.comparisons), sum(row.second != CEILING for row in result.comparisons))
             for result in analysis.results
         ),
         tests=sum(len(result.comparisons) for result in analysis.results),
-        holm=sampling.correction == "holm",
-        rate=f"{sampling.false_discovery_rate:g}",
-        smallest=f"{sampling.smallest_effect:g}",
-        level=f"{sampling.level:.0%}",
+        level=f"{analysis.sampling.level:.0%}",
         freedom=f"{min(freedom):.1f} to {max(freedom):.1f}" if freedom else "",
         notes={note: f"{number:,} of {len(intervals):,}" for note, number in notes.items()},
         rivals=[*dict.fromkeys(row.model for r in analysis.rivals for row in r.models)],

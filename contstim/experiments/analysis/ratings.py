@@ -182,20 +182,13 @@ def subset(ratings: Ratings, chosen: Sequence[BoolArray]) -> Ratings:
 
     `chosen` has, for each group, whether a trial is chosen, (n_trials,).
     """
-    return Ratings(
-        ratings.models,
-        tuple(
-            replace(
-                group,
-                trials=tuple(compress(group.trials, columns)),
-                ratings=group.ratings[:, columns],
-                left=group.left[:, columns],
-                log_probs=group.log_probs[:, columns],
-            )
-            for group, columns in zip(ratings.groups, chosen, strict=True)
-            if columns.any()
-        ),
-    )
+    groups = []
+    for group, columns in zip(ratings.groups, chosen, strict=True):
+        if columns.any():
+            by_trial = ("ratings", "left", "log_probs")
+            arrays = {name: getattr(group, name)[:, columns] for name in by_trial}
+            groups.append(replace(group, trials=tuple(compress(group.trials, columns)), **arrays))
+    return Ratings(ratings.models, tuple(groups))
 
 
 def trial_log_probs(trials: Iterable[Trial], scores: ScoreTable) -> FloatArray:
@@ -288,9 +281,7 @@ def pair_mask(
     The shape is (n_models, n_trials); only the rows of the two models have True.
     """
     are_targets = [t.condition is condition and {t.model_1, t.model_2} == set(pair) for t in trials]
-    return np.array(
-        [[model in pair and is_target for is_target in are_targets] for model in models]
-    )
+    return np.logical_and.outer([model in pair for model in models], are_targets)
 
 
 def scopes_of(ratings: Ratings) -> tuple[Scope, ...]:

@@ -28,6 +28,7 @@ import numpy as np
 from contstim.experiments.analysis.agreement import rated_trials
 from contstim.experiments.analysis.ratings import TESTING, Ratings
 from contstim.items.stimuli import Condition, Trial
+from contstim.wording import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -93,19 +94,18 @@ def reliabilities_of(
     then be estimated.
     """
     middle = scale.middle
-    # Rows of each condition: trial_id, mean rating, number of people, sum of squares around the
-    # mean, and number of people who prefer sentence_2
-    rows: dict[Condition, list[tuple[str, float, int, float, float]]] = {}
-    for trial, rated in rated_trials:
-        mean_rating, second = float(rated.mean()), float((1 + np.sign(rated - middle)).sum() / 2)
-        squares = float(((rated - mean_rating) ** 2).sum())
-        row = trial.trial_id, mean_rating, len(rated), squares, second
-        rows.setdefault(trial.condition, []).append(row)
+    by_condition = grouped((trial.condition, (trial.trial_id, r)) for trial, r in rated_trials)
     reliabilities: dict[str, ItemReliability | None] = {}
-    for condition, condition_rows in rows.items():
-        names = [name for name, *_ in condition_rows]
-        # (n_trials,)
-        mean, people_of, squares_of, second_of = np.array([row[1:] for row in condition_rows]).T
+    for condition, trials in by_condition.items():
+        names = [name for name, _ in trials]
+        # (n_trials,): mean rating, number of people, sum of squares around the mean, and number of
+        # people who prefer sentence_2
+        mean, people_of, squares_of, second_of = np.array(
+            [
+                (r.mean(), len(r), ((r - r.mean()) ** 2).sum(), (1 + np.sign(r - middle)).sum() / 2)
+                for _, r in trials
+            ]
+        ).T
         freedom = (people_of - 1).sum()
         if freedom == 0:
             reliabilities |= dict.fromkeys(names)

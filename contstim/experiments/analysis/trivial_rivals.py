@@ -100,8 +100,8 @@ def judge_rivals(
         trials that also evaluate the model. These tests are one family. The result is None if no
         rival prefers a sentence in any trial, or if the scope is `ACCEPT` or `REJECT`.
     """
-    # In natural-synthetic trials, the natural sentence always has fewer new words, and each scope
-    # has only one role of the models. So a trivial rival is no baseline.
+    # A trivial rival is no baseline in natural-synthetic trials: the natural sentence always has
+    # fewer new words, and in each of these two scopes all models have the same role.
     if result.scope in (Scope.ACCEPT, Scope.REJECT):
         return None
     groups, models, about = ratings.groups, ratings.models, (result.scope, result.measure)
@@ -170,10 +170,10 @@ def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
     model_masks = [np.vstack([mask.any(axis=0), mask]) for mask in model_masks]
     rows = []
     for paradigm in (all_paradigms, *sorted(paradigms - {""})) if paradigms else ():
-        paradigm_masks = [
-            [paradigm in (all_paradigms, t.paradigm) for t in g.trials] for g in groups
+        masks = [
+            mask & [paradigm in (all_paradigms, t.paradigm) for t in g.trials]
+            for mask, g in zip(model_masks, groups, strict=True)
         ]
-        masks = [mask & chosen for mask, chosen in zip(model_masks, paradigm_masks, strict=True)]
         acceptable = (np.hstack(masks) * (1 - np.sign(np.hstack(ratios))) / 2).sum(axis=1).tolist()
         sums = dict(zip(judged.models, acceptable, strict=True))
         for row in compare(judged, Scope.MINIMAL, ACCURACY, (), sampling, masks=masks).models:

@@ -187,9 +187,10 @@ def simulate_responses(people: ArtificialParticipants, participants: int) -> tup
 def artificial_answers(
     questions: Iterable[Question], name: str, *, number: int, seed: int
 ) -> list[QuestionAnswer]:
-    """Answer questions, except checks: mostly the first option, a random number, or an empty text.
+    """Answer all questions except checks.
 
-    Which of the three is used depends on the kind of the question.
+    The answer is mostly the first option if the question has choices, an empty text if it asks for
+    a text, and a random number otherwise.
     """
     rng, answers = np.random.default_rng([seed, number, _QUESTIONS]), []
     for question in (question for question in questions if question.when != "check"):

@@ -59,10 +59,11 @@ def assign_groups(
         return LinearRule(name, cells, np.ones(len(cells), dtype=np.int64), lower, upper)
 
     rules = [rule("item", cells, 1, 1) for cells in candidate]
-    for members in _indices_by_key([share] for share, _ in items).values():
+    for members in grouped((share, index) for index, (share, _) in enumerate(items)).values():
         size = len(members) // n_groups
         rules += [rule("share", cells, size, size) for cells in candidate[members].T]
-    for users in _items_by_text(items).values():
+    by_text = grouped((text, index) for index, (_, texts) in enumerate(items) for text in texts)
+    for users in by_text.values():
         if len(users) > 1:
             rules += [rule("text", cells, 0, 1) for cells in candidate[users].T]
     goals: list[FloatArray] = [np.zeros(candidate.size) for _ in (*earlier_groups, "any")]
@@ -70,7 +71,7 @@ def assign_groups(
         goal[[candidate[item, group] for item, group in groups.items()]] = -1
     solution = solve(Program.of(goals, rules), seconds=seconds)
     if solution is None:
-        shared = sorted(_items_by_text(items).items(), key=lambda entry: -len(entry[1]))
+        shared = sorted(by_text.items(), key=lambda entry: -len(entry[1]))
         top = "; ".join(f"{text!r} in {len(users)} trials" for text, users in shared[:3])
         raise InfeasibleError(
             f"The {len(items):,} trials cannot be assigned to {n_groups} groups so that no "
@@ -100,23 +101,14 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
             "of the number of groups (for minimal pairs, of twice that number), or a "
             f"number of groups that divides {size}."
         )
-    crowded = {t: len(users) for t, users in _items_by_text(items).items() if len(users) > n_groups}
-    if crowded:
+    uses_by_text = Counter(text for _, texts in items for text in texts)
+    if crowded := {text: n for text, n in uses_by_text.items() if n > n_groups}:
         text, uses = max(crowded.items(), key=lambda entry: entry[1])
         raise InfeasibleError(
             f"{text!r} occurs in {uses} trials, so that one of {n_groups} groups would see it "
             f"twice. Number of sentences in more than {n_groups} trials: {len(crowded)}. Use more "
             "groups, or each sentence in fewer pairs and triplets."
         )
-
-
-def _items_by_text(items: Sequence[Item]) -> dict[str, list[int]]:
-    return _indices_by_key(texts for _, texts in items)
-
-
-def _indices_by_key(keys: Iterable[Iterable[str]]) -> dict[str, list[int]]:
-    """Return key → indices of the items that have it."""
-    return grouped((key, index) for index, item in enumerate(keys) for key in item)
 
 
 def presentation(

@@ -105,7 +105,10 @@ class MeasuredPeople:
     simulated: bool = False
 
     def with_random(self, ceiling: float) -> MeasuredPeople:
-        """Return the measurements with another ceiling on random pairs; it determines `items`."""
+        """Return the measurements with another noise ceiling of random pairs.
+
+        The items of random pairs are then fitted to this ceiling.
+        """
         source = f"{self.source} (random natural pairs: {ceiling:g}, as given)"
         random = replace(self.kinds[Scope.RANDOM], ceiling=ceiling, items=None)
         return replace(self, kinds={**self.kinds, Scope.RANDOM: random}, source=source)
@@ -113,13 +116,9 @@ class MeasuredPeople:
     def knows(self, study: ScopedPreferences) -> bool:
         """Return whether each model was measured on every kind of trials that evaluates it."""
         return all(
-            model in self.kinds[scope].of_models
+            self.kinds[scope].of_models.keys() >= {*study.of_scope(scope).with_trials().models}
             for scope in _KINDS
             if scope in study.evaluates
-            for model, evaluated in zip(
-                study.all_trials.models, study.evaluates[scope].T, strict=True
-            )
-            if evaluated.any()
         )
 
 
@@ -209,20 +208,22 @@ def calibrate(
     Weights then give each model its measured accuracy. Otherwise each model in turn is the planted
     model, with distant and with close rivals. With distant rivals, people follow the planted model
     only, and its accuracy on its own trials is that of the best measured model. With close rivals,
-    people follow the other models too. Their weights give them the accuracies of the measured
-    rivals, in order of their agreement with the planted model. If the study has more or fewer
-    models than were measured, accuracies are interpolated. A model's signal is the signed rank of
-    its log-probability ratio among the trials of a kind.
+    people follow the other models too, with weights that produce the accuracies of the measured
+    rivals. The model that agrees most with the planted model gets the highest of these accuracies,
+    and so on. If the study has more or fewer models than were measured, accuracies are
+    interpolated. A model's signal is the signed rank of its log-probability ratio among the trials
+    of a kind.
 
     In natural-synthetic trials, a planted model with distant rivals has one weight, fitted to the
     trials in which it rejects the synthetic sentence. One standard deviation of items is fitted to
     these trials, and another one to the trials in which it accepts the synthetic sentence.
 
     Returns:
-        Two values. The first is scope → populations for the scope's trials: a single population as
-        in the pilot, or, for each planted model, one with distant and one with close rivals. The
-        second lists (scope, name) for each population whose ceiling or accuracy cannot be reached.
-        Populations with close rivals get the nearest possible values and are not listed.
+        Two values. The first is scope → populations for the scope's trials. If people follow all
+        models as in the pilot, there is a single population. Otherwise, each planted model has a
+        population with distant rivals and one with close rivals. The second value lists (scope,
+        name) for each population whose ceiling or accuracy cannot be reached. Populations with
+        close rivals get the nearest possible values and are not listed.
 
     Raises:
         InputError: if a ceiling is not between .5 and 1, or fewer than two raters saw a trial.
@@ -301,13 +302,12 @@ def _fit_as_measured(
     study: ScopedPreferences, measured: MeasuredPeople, kinds: Sequence[Scope]
 ) -> Iterator[tuple[Scope, _TrialFit]]:
     for scope in kinds:
-        trials, measured_kind = study.of_scope(scope), measured.kinds[scope]
-        targeted = [m for m, evaluated in enumerate(trials.evaluates.T) if evaluated.any()]
-        names, accuracies = [trials.models[m] for m in targeted], measured_kind.of_models
+        trials, measured_kind = study.of_scope(scope).with_trials(), measured.kinds[scope]
+        names, accuracies = trials.models, measured_kind.of_models
         judge = measured.best if measured.best in names else max(names, key=lambda n: accuracies[n])
         target = _Aim(
-            _signals(trials)[:, targeted],
-            trials.evaluates[:, targeted],
+            _signals(trials),
+            trials.evaluates,
             np.array([accuracies[name] for name in names]),
             measured_kind.ceilings.get(judge, measured_kind.ceiling),
             names.index(judge),
@@ -392,7 +392,7 @@ def _fit(aim: _Aim, weights: FloatArray | None = None) -> _FitResult:
     if aim.measured.items is None:
         return _fit_to_ceiling(aim, weights)
     # The measured standard deviation includes effects that other models predict and the judge does
-    # not. They are subtracted, because the signal already contains them.
+    # not predict. These effects are subtracted, because the signal already contains them.
     total, judge_signal = aim.measured.items, aim.signals[:, aim.judge]
     slopes = judge_signal @ aim.signals / max(float(judge_signal @ judge_signal), 1e-12)
     residual_signals = aim.signals - np.outer(judge_signal, slopes)

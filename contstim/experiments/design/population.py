@@ -213,10 +213,8 @@ class TrialPreferences:
             groups: number of groups, by default the design's. A larger number repeats the design's
                 groups; a smaller number leaves out the design's last groups.
         """
-        numbers = range(groups or self.n_groups)
-        rows_by_group = [
-            np.flatnonzero(self.groups == number % self.n_groups) for number in numbers
-        ]
+        numbers = (number % self.n_groups for number in range(groups or self.n_groups))
+        rows_by_group = (np.flatnonzero(self.groups == number) for number in numbers)
         return [group_rows for group_rows in rows_by_group if len(group_rows)]
 
     def draw(
@@ -314,7 +312,5 @@ def preferences_by_scope(trials: Iterable[Trial], table: ScoreTable) -> ScopedPr
         np.array([trial.group - 1 for trial in test_trials]),
         np.array([numbers[kind] for kind in kinds]),
     )
-    masks = {scope: scope_mask(test_trials, scope, table.models).T for scope in Scope}
-    return ScopedPreferences(
-        preferences, {scope: mask for scope, mask in masks.items() if mask.any()}
-    )
+    masks = {s: mask for s in Scope if (mask := scope_mask(test_trials, s, table.models).T).any()}
+    return ScopedPreferences(preferences, masks)

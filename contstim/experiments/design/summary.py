@@ -21,7 +21,7 @@ from contstim.items.stimuli import Condition, Kind, Trial
 from contstim.reporting.canvas import new_figure
 from contstim.reporting.report import Heading, Paragraph, Report, Table, strong
 from contstim.reporting.templates import passages
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -80,16 +80,9 @@ def summarise(
     counts = {c: tuple(by_group[c, g] for g in range(1, groups + 1)) for c in present}
     per_group = np.sum(list(counts.values()), axis=0)
     # Pairs and triplets are selected separately, so both may contain the same sentence
-    pair_sentences, triplet_sentences = (
-        {
-            text
-            for t in trials
-            if t.condition is c
-            for kind, text in zip((t.kind_1, t.kind_2), t.bare, strict=True)
-            if kind is Kind.NATURAL
-        }
-        for c in (Condition.NATURAL_CONTROVERSIAL, Condition.NATURAL_SYNTHETIC)
-    )
+    pairs = [t for t in trials if t.condition is Condition.NATURAL_CONTROVERSIAL]
+    pair_sentences = {text for trial in pairs for text in trial.bare}
+    triplet_sentences = {t.bare[0] for t in trials if t.condition is Condition.NATURAL_SYNTHETIC}
     models = sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""})
     contrasts = families.every_contrast(models) if len(models) > 1 else ()
     family = families.detectability([groups] * len(contrasts), families.FALSE_DISCOVERY_RATE)
@@ -124,20 +117,19 @@ def summarise(
 def _roles(
     trials: Iterable[Trial], groups: int
 ) -> dict[tuple[Condition, str], tuple[int, int, int]]:
-    trial_counts: Counter[tuple[Condition, str, tuple[str, str], int]] = Counter()
-    for trial in trials:
-        role = f"{trial.kind_1} – {trial.kind_2}"
-        first, second = sorted((trial.model_1, trial.model_2))  # in minimal pairs, order varies
-        trial_counts[trial.condition, role, (first, second), trial.group] += 1
-    roles = {}
-    # In a correct design, minimum and maximum are equal. Trials without models are no model pair.
-    for condition in Condition:
-        for role in sorted({key[1] for key in trial_counts if key[0] == condition}):
-            pairs = {key[2] for key in trial_counts if key[:2] == (condition, role)}
-            pair_counts = [
-                trial_counts[condition, role, p, g] for p in pairs for g in range(1, groups + 1)
-            ]
-            roles[condition, role] = (len(pairs - {("", "")}), min(pair_counts), max(pair_counts))
+    # The order of the two models varies in minimal pairs, so they are a set
+    uses_by_role = grouped(
+        ((t.condition, f"{t.kind_1} – {t.kind_2}"), (frozenset((t.model_1, t.model_2)), t.group))
+        for t in trials
+    )
+    conditions, roles = [*Condition], {}
+    for key in sorted(uses_by_role, key=lambda key: (conditions.index(key[0]), key[1])):
+        uses = Counter(uses_by_role[key])
+        pairs = {pair for pair, _ in uses}
+        # In a correct design, minimum and maximum are equal
+        numbers = [uses[pair, group] for pair in pairs for group in range(1, groups + 1)]
+        # Trials without models are no model pair
+        roles[key] = (len(pairs - {frozenset([""])}), min(numbers), max(numbers))
     return roles
 
 

@@ -181,10 +181,10 @@ def design_wave(
 ) -> list[Trial]:
     """Design the next wave: new items of the open matches, in equal numbers.
 
-    Triplets are used in the order of their table, which must not depend on answers. An item that
-    shares a sentence with earlier items of a list is left for a later list if the match has an item
-    that shares none. If it has no such item, items may share natural sentences, which are not
-    displayed. All lists of a wave have the same catch trials.
+    Triplets are used in the order of their table, which must not depend on answers. For each trial
+    of a list, the first unused item that shares no sentence with the list is used. If all unused
+    items of the match share a sentence, items of a list may have the same natural sentence, because
+    natural sentences are not displayed. All lists of a wave have the same catch trials.
 
     Args:
         rules: sizes of waves.
@@ -204,10 +204,8 @@ def design_wave(
     by_match = grouped((match_of(triplet), triplet) for triplet in triplets)
     excluded = {*rejected, *(trial.source_id for trial in earlier)}
     pools = {
-        match: [
-            triplet for triplet in by_match.get(match, []) if triplet.triplet_id not in excluded
-        ]
-        for match in [(min(match), max(match)) for match in matches]
+        (a, b): [t for t in by_match.get((a, b), []) if t.triplet_id not in excluded]
+        for a, b in map(sorted, matches)
     }
     schedule = _schedule(rules, pools, Counter(map(match_of, earlier)), people)
     needed = Counter(chain.from_iterable(schedule))
@@ -218,7 +216,7 @@ def design_wave(
         raise TooFewItemsError(
             f"The next wave needs {needed[match]} new items of {' × '.join(match)}, but "
             f"{len(pools[match])} are left: search {total} triplets of each pair of models "
-            "(per_pair of [triplets]; without this key, a study searches what later waves need).",
+            "(per_pair of [triplets]; without this key, a study searches enough triplets).",
             total,
         )
     first = max((trial.group for trial in earlier), default=0) + 1
@@ -227,8 +225,8 @@ def design_wave(
         texts: set[str] = set()
         shown_texts: set[str] = set()
         for match in turn:
-            # The first item that shares no sentence with the list. If there is none: the first item
-            # whose synthetic sentences, which are displayed, are not displayed in the list yet
+            # The first item that shares no sentence with the list or, without such an item, the
+            # first one whose synthetic sentences the list does not display yet
             unused = pools[match]
             fitting = chain(
                 (t for t in unused if texts.isdisjoint(s.bare for s in t.sentences)),
@@ -304,8 +302,8 @@ class ExpectedSize:
     """People and items until a verdict, in simulated studies.
 
     Attributes:
-        people: median number of people, and the 80th percentile.
-        items: the same for the number of items of the match with the most items.
+        people: median and 80th percentile of the number of people.
+        items: median and 80th percentile of the number of items in the match with the most items.
         decided: share of the simulated studies with a verdict.
     """
 
@@ -329,17 +327,15 @@ def expected_size(
     strengths = _strengths(np.array(accuracies)) * np.sqrt(1 + item_sd**2)
     models = [str(number) for number in range(n_models)]
     people, items, decided = [], [], 0
+
+    def play(pair: ModelPair, n_lists: int, n_trials: int) -> FloatArray:
+        signal = chosen[int(pair[0])] - chosen[int(pair[1])]
+        p = ndtr(signal + item_sd * rng.standard_normal((n_lists, n_trials)))
+        answers = rng.binomial(rules.people_per_list, p) / rules.people_per_list
+        return np.asarray(2 * answers.mean(axis=1) - 1)
+
     for _ in range(simulations):
         chosen = rng.choice(strengths, n_models, replace=n_models > len(strengths))
-
-        def play(
-            pair: ModelPair, n_lists: int, n_trials: int, chosen: FloatArray = chosen
-        ) -> FloatArray:
-            signal = chosen[int(pair[0])] - chosen[int(pair[1])]
-            p = ndtr(signal + item_sd * rng.standard_normal((n_lists, n_trials)))
-            answers = rng.binomial(rules.people_per_list, p) / rules.people_per_list
-            return np.asarray(2 * answers.mean(axis=1) - 1)
-
         *_, (verdict, number, used) = simulate_waves(rules, models, play)
         people.append(number)
         items.append(max(used.values()))

@@ -13,7 +13,7 @@ Miller 2011).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations, permutations
+from itertools import combinations, count, permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -130,12 +130,10 @@ def compare_mixed(
             model can.
     """
     settings, models = settings or MixedSettings(), list(models or ratings.models)
-    total, done = 1 + len(models), 0
+    total, done = 1 + len(models), count()
 
     def fit(names: Sequence[str]) -> MixedFit:
-        nonlocal done
-        progress(done, total)
-        done += 1
+        progress(next(done), total)
         return fit_mixed(ratings, names, settings, conditions=conditions)
 
     empty = fit(())
@@ -147,8 +145,7 @@ def compare_mixed(
             if not fits and model == models[-1]:
                 raise
             left_out[model] = str(error)
-    is_joint = together and len(fits) > 1
-    fit_by_model = {single.models[0]: single for single in fits} if is_joint else {}
+    fit_by_model = {single.models[0]: single for single in fits if together}
     pairs = list(combinations(fit_by_model, 2))
     total += len(pairs) + (len(fit_by_model) > 2)
     by_pair = {frozenset(pair): fit(pair) for pair in pairs}

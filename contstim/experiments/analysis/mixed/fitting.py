@@ -261,11 +261,11 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
     Raises:
         InputError: if they do, because steeper slopes then always fit better.
     """
-    # Predictors separate the ratings if no rating becomes less likely along some direction of
-    # slopes and thresholds, and some rating becomes more likely. A rating becomes more likely if
-    # the predictor lies further below the rating's upper threshold and further above the rating's
-    # lower threshold. Of all ratings of a trial, the lowest has the strictest upper limit, and the
-    # highest has the strictest lower limit.
+    # Predictors separate the ratings if there is a direction of slopes and thresholds along which
+    # no rating becomes less likely, and some rating becomes more likely. A rating becomes more
+    # likely if the predictor lies further below the rating's upper threshold and further above the
+    # rating's lower threshold. Of all ratings of a trial, the lowest has the strictest upper limit,
+    # and the highest has the strictest lower limit.
     n_finite = len(scheme.matrix)
     lowest = np.concatenate(
         [np.where(b.levels < 0, n_finite, b.levels).min(axis=0) for b in blocks]

@@ -301,28 +301,25 @@ def _predictor(
 
 
 def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
-    people, trials = len(rated.participants), rated.n_trials
-    n_people = quantity(people, "participant")
-    problems = {
-        f"Too few participants to estimate their variance: {n_people}": people < 2,
-        "Each participant rated one trial, and cannot be distinguished from trials": all(
-            len(group.trials) < 2 for group in rated.groups
-        ),
-    }
-    if settings.people == "none":
-        problems = {}
+    groups, people, trials = rated.groups, len(rated.participants), rated.n_trials
+    have_one_trial = all(len(group.trials) < 2 for group in groups)
+    have_one_participant = all(len(group.participants) < 2 for group in groups)
+    have_equal_ratings = all((group.ratings == group.ratings[0]).all() for group in groups)
+    n_people, n_trials = quantity(people, "participant"), quantity(trials, "trial")
+    problems = {}
+    if settings.people != "none":
+        problems = {
+            f"Too few participants to estimate their variance: {n_people}": people < 2,
+            "Each participant rated one trial, and cannot be distinguished from "
+            "trials": have_one_trial,
+        }
     if settings.items:
         problems |= {
-            f"The variance of trials cannot be estimated from {quantity(trials, 'trial')}": trials
-            < 2,
+            f"The variance of trials cannot be estimated from {n_trials}": trials < 2,
             "No trial was rated by two participants, so the variance of trials cannot be "
-            "distinguished from noise": (
-                all(len(group.participants) < 2 for group in rated.groups)
-            ),
+            "distinguished from noise": have_one_participant,
             "All participants gave the same rating in each trial, so the variance of trials "
-            "is not finite": (
-                all((group.ratings == group.ratings[0]).all() for group in rated.groups)
-            ),
+            "is not finite": have_equal_ratings,
         }
-    for why in (why for why, is_so in problems.items() if is_so):
-        raise InputError(f"{why}. Fit without effects of participants or items, or add data.")
+    for problem in (text for text, is_so in problems.items() if is_so):
+        raise InputError(f"{problem}. Fit without effects of participants or items, or add data.")
