@@ -196,7 +196,7 @@ _UNUSUAL = "the judge finds it or one of its words unusual"
 _ODD_SENTENCES, _ODD_WORDS = 0.1, 0.01  # shares of sentences and words that count as unusual
 
 
-class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=5):
+class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=6):
     """Find natural sentences in a text: complete, of one length, without repeated words.
 
     The command excludes lines that do not start and end like a sentence, and lines in capitals like

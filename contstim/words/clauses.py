@@ -130,7 +130,7 @@ def n_main_verbs(words: Sequence[str], tags: Sequence[str]) -> int:
     inner = sum(
         tag.split("+")[0] in _SUBORDINATE
         and words[index] not in _OF_COMPARISON
-        and tags[index + 1 : index + 2] != ["TO0"]  # "how to swim" has no finite verb
+        and "TO0" not in tags[index + 1 : index + 2]  # "how to swim" has no finite verb
         and any(finite[index:])
         for index, tag in enumerate(tags)
         if index > 0

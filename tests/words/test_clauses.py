@@ -38,6 +38,7 @@ ACCEPTED = (
     "When demand exceeds supply prices tend to fall",
     "As income disparities grew resentments did as well",
     "How countries put communitarianism into practice varies widely",
+    "When children know how to swim they enjoy the water",
     "However the results were different",
     "That was what he meant",
     "Nor is this surprising",
