@@ -104,7 +104,7 @@ Uncapped = Annotated[
 ]
 
 
-def words_read(limits: _Limits) -> _Limits:
+def load_words(limits: _Limits) -> _Limits:
     """Replace the names of word lists in the settings by the words of these files.
 
     Raises:

@@ -29,8 +29,8 @@ from contstim.steps.fields import (
     OfferedWords,
     Sentences,
     files_of_words,
+    load_words,
     read_sentence_file,
-    words_read,
 )
 from contstim.steps.step import Outcome, Step
 from contstim.steps.synthesis import words_offered
@@ -78,7 +78,7 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
         """Find the pairs, and write them."""
         if len(self.models) < 2:
             raise InputError("`models` must name at least 2 models for near pairs.")
-        search, models = words_read(self.search), load_scorers(self.models, self.loading)
+        search, models = load_words(self.search), load_scorers(self.models, self.loading)
         sentences = [*dict.fromkeys(read_sentence_file(self.sentences, reporter))]
         words, n_dropped = words_offered(self.vocabulary, models, sentences, search, reporter)
         usable = [

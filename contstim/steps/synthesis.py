@@ -31,8 +31,8 @@ from contstim.steps.fields import (
     ModelContexts,
     OfferedWords,
     files_of_words,
+    load_words,
     report_sentences,
-    words_read,
 )
 from contstim.steps.step import ChangedSentences, Outcome, Step
 from contstim.wording import quantity
@@ -100,7 +100,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
         natural = Sentence.parse(self.sentence)
         report_sentences(Path("sentence"), [natural], reporter)
         search = self.search
-        constraints = words_read(search).constraints(natural, every_fix=True)
+        constraints = load_words(search).constraints(natural, every_fix=True)
         recipe = recipe_named(search.recipe)  # refuse an unknown name before models are loaded
         symmetric = self.objective == "symmetric"
         if symmetric and (len(self.accept) != 1 or len(self.reject) != 1):

@@ -31,8 +31,8 @@ from contstim.steps.fields import (
     Sentences,
     StoreBeside,
     files_of_words,
+    load_words,
     read_sentence_file,
-    words_read,
 )
 from contstim.steps.review import flags_of
 from contstim.steps.step import Outcome, Step
@@ -70,7 +70,7 @@ class SearchesTriplets:
         Raises:
             InputError: if a file cannot be read, or settings contradict each other.
         """
-        return SearchQuestion(**vars(words_read(self.settings)), seed=self.seed)
+        return SearchQuestion(**vars(load_words(self.settings)), seed=self.seed)
 
     def check(self) -> None:
         """Check that the settings do not contradict each other."""
