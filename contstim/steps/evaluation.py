@@ -64,9 +64,10 @@ _LONG = 3600.0  # seconds of scoring above which a warning names a faster rule
 _MANY = 100  # minimum number of sentences for this warning
 
 
-class _Evaluation(Step[Value], name="", saved_results="Finished scores are saved in the store."):
+class _Evaluation(Step[Value], name=""):
     """A step that writes a report about scores of models."""
 
+    saved_results = "Finished scores are saved in the store."
     out: ReportFolder
     loading: Loading = DEFAULT_LOADING
     context: ModelContexts = ()

@@ -40,7 +40,7 @@ class ExportTrials(Step[Exported], name="export", version=2):
 
     exporter: ClassVar[Exporter]
 
-    separate_fields: ClassVar[frozenset[str]] = frozenset({"seed"})  # never set to the study's seed
+    separate_fields = frozenset({"seed"})  # never set to the study's seed
     trials: Annotated[Path, TRIALS]
     out: Annotated[Path, Writes("Output folder, or file for the platform.", name="export/{}")]
     settings: Any

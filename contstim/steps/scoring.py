@@ -50,12 +50,7 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 
-class ScoreSentences(
-    Step[list[ModelScores]],
-    name="score",
-    version=3,
-    saved_results="Finished scores are saved in the store.",
-):
+class ScoreSentences(Step[list[ModelScores]], name="score", version=3):
     """Score sentences under models: log-probabilities, a row per sentence, a column per model.
 
     Scores are saved during the run, so an interrupted run continues where it stopped. No sentence
@@ -84,6 +79,7 @@ class ScoreSentences(
     --out scores.csv --bounds bounds.csv`
     """
 
+    saved_results = "Finished scores are saved in the store."
     models: GivenModels
     sentences: Annotated[Path, replace(SENTENCES, kind="sentences|trials")]
     out: Annotated[

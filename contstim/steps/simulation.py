@@ -152,11 +152,7 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
 _MIN_PAIRS = 10
 
 
-class SimulateResponses(
-    Step["Sequence[Response]"],
-    name="simulate",
-    saved_results="Answers to a served study are saved next to the table.",
-):
+class SimulateResponses(Step["Sequence[Response]"], name="simulate"):
     """Simulate the responses of artificial participants: a model with noise and lapses.
 
     An analysis of the responses should identify this model. Lapses are random answers. With
@@ -167,6 +163,7 @@ class SimulateResponses(
     --model kenlm:trigram.arpa --participants 100 --out responses.csv`
     """
 
+    saved_results = "Answers to a served study are saved next to the table."
     trials: Annotated[Path, TRIALS]
     scores: TrialScores
     model: Annotated[

@@ -153,23 +153,20 @@ class Step(Generic[Value]):
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
-    saved_results: ClassVar[str] = ""
+    saved_results: ClassVar[str] = ""  # sentence about the results that an interrupted run saves
     leave_out: ClassVar[frozenset[str]] = frozenset()  # names of fields that are no options
     # Names of fields, such as `seed`, that do not get the value that the study has for all steps
     separate_fields: ClassVar[frozenset[str]] = frozenset()
 
-    def __init_subclass__(cls, *, name: str, version: int = 0, saved_results: str = "") -> None:
+    def __init_subclass__(cls, *, name: str, version: int = 0) -> None:
         """Make a dataclass of the step.
 
         Args:
             name: words of the command.
             version: number to increase when the same files give other results; by default the
                 number of the base class.
-            saved_results: sentence about the results that an interrupted run saves; by default the
-                sentence of the base class.
         """
         cls.name, cls.version = name, version or cls.version
-        cls.saved_results = saved_results or cls.saved_results
         dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
@@ -189,14 +186,13 @@ class Step(Generic[Value]):
             return
         from contstim.models.specifications import with_contexts
 
-        values = [(f, value) for f, value in self.values() if isinstance(f.note, Models)]
-        texts = [text for _, value in values for text in _each(value) if text is not None]
-        moved = with_contexts(texts, contexts) | {None: None}
-        for field, value in values:
-            texts = [moved[text] for text in _each(value)]
-            new = tuple(texts) if isinstance(value, tuple) else texts[0]
-            group = replace(getattr(self, field.group), **{field.name: new}) if field.group else new
-            object.__setattr__(self, field.group or field.name, group)
+        moved = with_contexts(self._models(), contexts)
+        for field, value in self.values():
+            if isinstance(field.note, Models):
+                new = tuple(map(moved.get, value)) if isinstance(value, tuple) else moved.get(value)
+                if field.group:
+                    new = replace(getattr(self, field.group), **{field.name: new})
+                object.__setattr__(self, field.group or field.name, new)
         object.__setattr__(self, "context", ())
 
     @classmethod
@@ -286,14 +282,12 @@ class Step(Generic[Value]):
         """Return the specifications, without names, of the models that the work loads."""
         from contstim.models.specifications import parse_models
 
-        texts = [
-            text
-            for field, value in self.values()
-            if isinstance(field.note, Models)
-            for text in _each(value)
-            if text is not None
-        ]
-        return tuple(model.specification for model in parse_models(texts))
+        return tuple(model.specification for model in parse_models(self._models()))
+
+    def _models(self) -> list[str]:
+        """Return the specifications of models in all fields, with names if they have names."""
+        values = (value for field, value in self.values() if isinstance(field.note, Models))
+        return [text for value in values for text in _each(value) if text is not None]
 
     def writes(self) -> tuple[Path, ...]:
         """Return the files and folders that the work writes, beginning with the main output."""
@@ -430,6 +424,7 @@ def _fields_of(kind: type[Any]) -> tuple[Field, ...]:
     return tuple(field for field in noted_fields if field.name not in left_out)
 
 
+# mypy refuses classes of steps as arguments of a cached function, so its type is given here
 fields_of: Callable[..., tuple[Field, ...]] = cache(_fields_of)
 """Return the fields with a note (`Help`) of a step or of a dataclass of settings."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.files.tables import write_table
 from contstim.items.matching import figures_of
@@ -105,13 +105,7 @@ class SearchesTriplets:
         )
 
 
-class SearchTriplets(
-    SearchesTriplets,
-    Step["TripletResults"],
-    name="triplets",
-    version=11,
-    saved_results="All results so far are saved in the store.",
-):
+class SearchTriplets(SearchesTriplets, Step["TripletResults"], name="triplets", version=11):
     """Synthesize triplets for every pair of models: a natural and two synthetic sentences.
 
     Each of the two models rejects one synthetic sentence, which the other model accepts.
@@ -141,8 +135,8 @@ class SearchTriplets(
     --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --enough 3 --out triplets.csv`
     """
 
-    leave_out: ClassVar[frozenset[str]] = frozenset({"max_scored"})
-
+    saved_results = "All results so far are saved in the store."
+    leave_out = frozenset({"max_scored"})
     models: GivenModels
     sentences: Sentences
     out: Annotated[Path, WritesTable("The table to write.", kind="triplets", name="triplets.csv")]
@@ -246,10 +240,9 @@ def tell_missing(results: TripletResults, reporter: Reporter) -> None:
     if results.failures:
         reporter.warn("Run the same command again to retry the failed searches.")
     for pair in results.pairs:
-        unsuccessful = {"searched without a result": pair.unchanged} if pair.unchanged else {}
         if skipped := pair.inadmissible + pair.unchanged:
-            counts = {**pair.reasons, **unsuccessful}
-            reasons = ", ".join(f"{n:,} {reason}" for reason, n in counts.items())
+            counts = {**pair.reasons, "searched without a result": pair.unchanged}
+            reasons = ", ".join(f"{n:,} {reason}" for reason, n in counts.items() if n)
             text = (
                 f"{pair.model_1} × {pair.model_2}: skipped "
                 f"{quantity(skipped, 'natural sentence')} ({reasons}); "
