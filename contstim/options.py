@@ -173,16 +173,12 @@ class Writes(Help):
         """Endings of all output files."""
         return self.beside if self.stem else ("", *self.beside)
 
-    @property
-    def is_folder(self) -> bool:
-        """True for a folder, which may have any name."""
-        return bool(self.record) or any(ending.startswith("/") for ending in self.beside)
-
     def path_of(self, command: str, choice: int) -> str:
         """Path in the results of a study, by the index of the input's alternative."""
         names, words = self.name.split("|"), command.split()
         name = names[choice] if len(names) > 1 else self.name
-        if name or self.is_folder:
+        # A folder may have any name
+        if name or self.record or any(ending.startswith("/") for ending in self.beside):
             return name.replace("{}", words[-1]) or "-".join(words)
         return f"{'-'.join(words)}.csv" if self.formats else ""
 

@@ -92,8 +92,7 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
         Path | None, reads_kind("Selected minimal pairs.", "minimal pairs")
     ] = None
     sentences: Annotated[
-        Path | None,
-        reads_kind("Natural sentences for random pairs and catch trials.", "sentences"),
+        Path | None, reads_kind("Natural sentences for random pairs and catch trials.", "sentences")
     ] = None
     groups: Annotated[int, Help("Number of groups of participants.", at_least=1)] = 10
     random_per_group: Annotated[int, Help("Random natural pairs per group.", at_least=0)] = 3
@@ -145,9 +144,8 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
             scale=self.scale,
             attention=[] if self.attention is None else read_attention(self.attention),
         )
-        rows = design.trials
         summary = self._summary(design, natural, triplets)
-        write_table(self.out, trial_columns(rows))
+        write_table(self.out, trial_columns(design.trials))
         certificate = design.certificate
         certificate.save(Path(f"{self.out}.certificate.json"))
         write_text(Path(f"{self.out}.summary.md"), summary_report(summary).markdown())
@@ -167,8 +165,7 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
             f"participant, about {quantity(minutes, 'minute')}; {certificate.status}. "
             f"Read {self.out}.summary.md before you preregister."
         )
-        if changed := report_changes(design.changed, "trial", reporter):
-            facts["changed"] = changed
+        facts |= report_changes(design.changed, "trial", reporter)
         for note in filter(None, (summary.notes["shared"], summary.notes["catch"])):
             reporter.say(note)
         return Outcome(design, facts)
@@ -184,8 +181,8 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
             # The required nats are an option of the selection, and not known here
             figures = figures_of(triplets, flags.share, flags.table, enough=None)
             summary = replace(summary, figures=figures_table(figures))
-        flagged = {"flags": flags_of(trials, text=self.text).text}
-        return replace(summary, notes={**summary.notes, **flagged})
+        flags_text = flags_of(trials, text=self.text).text
+        return replace(summary, notes={**summary.notes, "flags": flags_text})
 
 
 def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:

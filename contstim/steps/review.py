@@ -25,7 +25,7 @@ from contstim.options import AnswerScale, Help, Judges, Reads, Writes
 from contstim.reporting.review import ReviewPage
 from contstim.steps.fields import Blocked, Language, language_rules
 from contstim.steps.step import Outcome, Step
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 from contstim.words.frequencies import read_frequencies
 from contstim.words.vocabulary import REPEATABLE_ENGLISH
 
@@ -217,11 +217,8 @@ def _answers(
     admission = admit(trials, read_responses(responses, trials, scale=scale))
     reporter.say(str(admission))
     reporter.warn(admission.origin.warning)
-    ratings: dict[str, list[float]] = {}
-    simulated: Counter[str] = Counter()
-    for response in admission.responses:
-        ratings.setdefault(response.trial_id, []).append(float(response.rating))
-        simulated[response.trial_id] += response.simulated
+    ratings = grouped((answer.trial_id, float(answer.rating)) for answer in admission.responses)
+    simulated = Counter(answer.trial_id for answer in admission.responses if answer.simulated)
     rated = [
         (trial, np.array(ratings[trial.trial_id])) for trial in trials if trial.trial_id in ratings
     ]
@@ -241,11 +238,12 @@ def _answers(
 
 def report_changes(
     changed: Sequence[ChangedItem], item_name: str, reporter: Reporter
-) -> list[dict[str, str]]:
-    """Warn about changed items that no reviewer rejected; return the fields of each item."""
-    if changed:
-        reporter.warn(
-            f"{quantity(len(changed), f'reviewed {item_name}')} that no reviewer rejected "
-            f"cannot stay. {'; '.join(map(str, changed))}. Give more candidates to keep more."
-        )
-    return [asdict(item) for item in changed]
+) -> dict[str, list[dict[str, str]]]:
+    """Warn about changed items that no reviewer rejected; return them as facts for the record."""
+    if not changed:
+        return {}
+    reporter.warn(
+        f"{quantity(len(changed), f'reviewed {item_name}')} that no reviewer rejected "
+        f"cannot stay. {'; '.join(map(str, changed))}. Give more candidates to keep more."
+    )
+    return {"changed": [asdict(item) for item in changed]}
