@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from contstim.english.words import english_rules
 from contstim.errors import InputError
 from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.files.tables import columns_of, write_table
@@ -21,19 +21,20 @@ from contstim.steps.fields import (
     Language,
     ModelContexts,
     Prose,
+    language_rules,
     read_text,
 )
 from contstim.steps.step import Outcome, Step
 from contstim.wording import quantity
 from contstim.words.vocabulary import Vocabulary
-from contstim.words.word_rules import MANY_NAMES, DroppedWord, WordRules, read_words, sort_words
+from contstim.words.word_rules import MANY_NAMES, DroppedWord, read_words, sort_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from contstim.reporter import Reporter
     from contstim.words.sentence import Sentence
-    from contstim.words.word_rules import TextWords
+    from contstim.words.word_rules import TextWords, WordRules
 
 # Fields that decide which strings of a text are words
 _ABOUT_WORDS = ("language", "names", "without", "blocked", "zipf", "every_word")
@@ -179,13 +180,9 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
             if ends is None:
                 raise InputError(f"`zipf` must be a range such as 3.5-7, got {self.zipf!r}.")
             band = (float(ends[1]), float(ends[2]))
-        lists = {
-            name: read_words(path)
-            for name, path in (("blocked", self.blocked), ("excluded", self.without))
-            if path is not None
-        }
-        make = english_rules if self.language == "en" else WordRules
-        return make(names=keeps_names(self.names, self.language), zipf=band, **lists)
+        rules = language_rules(self.language, self.blocked)
+        rules = replace(rules, names=keeps_names(self.names, self.language), zipf=band)
+        return rules if self.without is None else replace(rules, excluded=read_words(self.without))
 
     def choose(self, sentences: Iterable[Sentence]) -> tuple[Vocabulary, TextWords | None]:
         """Return the vocabulary of a text, and which words of the text the rules accept.
