@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import ProgressBars, Quiet, Seed, print_rows, print_sentences, remark
+from contstim.cli.output import ProgressBars, Quiet, print_rows, print_sentences, remark
 from contstim.errors import InputError
 from contstim.models.catalog import one_at_a_time
 from contstim.models.families import families, family_named
-from contstim.models.loading import Device, Loading
+from contstim.models.loading import Device, Loading, TrustRemoteCode
 from contstim.models.specifications import CATALOGUE, parse_model, parse_models, with_contexts
+from contstim.options import Help, Seed
+from contstim.steps.fields import ModelContexts
 from contstim.steps.step import ChangedSentences
 from contstim.wording import quantity
 
@@ -22,27 +24,18 @@ if TYPE_CHECKING:
 
 
 def models(
+    *,
     specifications: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[[NAME=]MODEL]...", help="Models to test; without models, families are listed."
+        tuple[str, ...],
+        Help(
+            "Models to test; without models, families are listed.",
+            argument=True,
+            metavar="[[NAME=]MODEL]...",
         ),
-    ] = None,
-    context: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=TEXT",
-            help="Text that a causal model reads before each sentence; repeatable.",
-        ),
-    ] = None,
-    device: Annotated[Device, typer.Option(help="Device of networks.")] = "auto",
-    trust_remote_code: Annotated[
-        bool,
-        typer.Option(
-            "--trust-remote-code",
-            help="Run Python code that comes with a model; read this code first.",
-        ),
-    ] = False,
+    ] = (),
+    context: ModelContexts = (),
+    device: Annotated[Device, Help("Device of networks.")] = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Test models on 50 sentences of the embedded English, or list the families of models.
@@ -60,7 +53,7 @@ def models(
     del quiet  # the command prints only its result
     if specifications:
         loading = Loading(device=device, trust_remote_code=trust_remote_code)
-        with_context = with_contexts(specifications, context or ())
+        with_context = with_contexts(specifications, context)
         for loaded in one_at_a_time(parse_models(with_context.values()), loading):
             _print_overview(loaded[0])
         return
@@ -110,18 +103,17 @@ def _describe_kind(scorer: Scorer) -> str:
 
 
 def show(
-    table: Annotated[Path, typer.Argument(help="Triplets, pairs or trials.")],
-    out: Annotated[Path, typer.Option(help="The page to write.")],
+    *,
+    table: Annotated[Path, Help("Triplets, pairs or trials.", argument=True)],
+    out: Annotated[Path, Help("The page to write.")],
     scores: Annotated[
         Path | None,
-        typer.Option(
-            help="Scores of the sentences, from `score`, to show log-probabilities in pairs and "
+        Help(
+            "Scores of the sentences, from `score`, to show log-probabilities in pairs and "
             "trials, and how often models agree."
         ),
     ] = None,
-    title: Annotated[
-        str, typer.Option(help="Heading of the page; by default the name of the file.")
-    ] = "",
+    title: Annotated[str, Help("Heading of the page; by default the name of the file.")] = "",
     quiet: Quiet = False,
 ) -> None:
     """Write a page of stimuli: sentences and log-probabilities, with changed words highlighted.
@@ -147,8 +139,9 @@ def show(
 
 
 def check(
-    platform: Annotated[str, typer.Argument(help="Platform or standard, such as psych-ds.")],
-    folder: Annotated[Path, typer.Argument(help="The folder to check.")],
+    *,
+    platform: Annotated[str, Help("Platform or standard, such as psych-ds.", argument=True)],
+    folder: Annotated[Path, Help("The folder to check.", argument=True)],
     quiet: Quiet = False,
 ) -> None:
     """Check a folder against the rules of a format; the exit status is 1 if a rule is broken.
@@ -171,7 +164,8 @@ def check(
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder to write.")] = Path("contstim-demo"),
+    *,
+    out: Annotated[Path, Help("The folder to write.")] = Path("contstim-demo"),
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from contstim.steps.step import ChangedSentences
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
-Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 
 _MAX_COLUMNS_WITH_LINES = 6
 INCOMPLETE = 3
@@ -122,11 +121,8 @@ def warn(text: str) -> None:
         print(f"warning: {printable(text)}", file=sys.stderr)
 
 
-def show_warning(
-    message: Warning | str, category: type[Warning], *_where: object, **_options: object
-) -> None:
+def show_warning(message: Warning | str, *_details: object, **_options: object) -> None:
     """Print a Python warning without its source line; replaces `warnings.showwarning`."""
-    del category
     warn(str(message))
 
 

@@ -1,7 +1,8 @@
 """The program and its commands. A command is created only when it is called.
 
 A step's docstring is its help page, and its fields are its options (`contstim.steps.step`). Other
-commands, such as `contstim run`, are functions with parameters annotated for Typer.
+commands, such as `contstim run`, are functions. Their keyword-only parameters are declared like the
+fields of steps (`contstim.options`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 from dataclasses import MISSING, replace
 from functools import cache, partial
 from importlib.util import find_spec
-from inspect import Parameter, Signature, cleandoc
+from inspect import Parameter, Signature, cleandoc, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_origin
 
@@ -30,6 +31,7 @@ from contstim.cli.output import (
     warn,
 )
 from contstim.errors import InputError
+from contstim.experiments.platforms.platform import options_of
 from contstim.options import Models
 from contstim.steps import STEPS, import_target, step_named
 from contstim.steps.step import ChangedSentences, Field, Step, fields_of, perform
@@ -43,11 +45,11 @@ if TYPE_CHECKING:
 
 Targets: TypeAlias = "Mapping[str, str | TyperGroup | Callable[[], Any]]"
 
-FURTHER = {"review": ("contstim.cli.serving:REVIEW_OPTIONS", "contstim.cli.serving:review")}
-"""Name of a step → additional options of its command, and a function that can replace the run.
+FURTHER = {"review": "contstim.cli.serving:review"}
+"""Name of a step → function that can replace the run, as `module:name`.
 
-Both are `module:name`. The function receives the step and the additional options. If it returns
-False, the step runs as usual.
+The function receives the step, `quiet`, and additional options of the command: its keyword-only
+parameters. If it returns False, the step runs as usual.
 """
 
 GROUPS: dict[str, Any] = {
@@ -61,16 +63,19 @@ _N_FIRST = 5  # number of options that the help shows first
 _NAME = re.compile(r"`([a-z][a-z0-9_]*)`")
 
 
-def deferred(name: str, page: str, make: Callable[[], Any]) -> Any:
+def deferred(name: str, page: str, load: Callable[[], Any]) -> Any:
     """Return a placeholder for a command, which is made when it is called.
 
-    Lists of commands need only the name and the help text, `page`.
+    Lists of commands need only the name and the help text, `page`. For a call, `load` returns the
+    step or function of the command.
     """
     # Lists show the first clause if it fits into a line
     short = re.match(r".{1,62}?(?=[.,:;](?:\s|$))", page.partition("\n\n")[0])
     text = short and short[0]
     command: Any = TyperCommand(name, callback=lambda: None, help=cleandoc(page), short_help=text)
-    command.make_context = lambda *args, **kwargs: make().make_context(*args, **kwargs)
+    command.make_context = lambda *args, **kwargs: _make_command(load(), name).make_context(
+        *args, **kwargs
+    )
     return command
 
 
@@ -107,17 +112,11 @@ class CommandGroup(TyperGroup):
         del ctx
         target = self.targets.get(cmd_name)
         if isinstance(target, str):
-            return deferred(
-                cmd_name,
-                _read_docstring(target),
-                lambda: _make_command(import_target(target), cmd_name),
-            )
+            return deferred(cmd_name, _read_docstring(target), partial(import_target, target))
         if target is None or isinstance(target, TyperGroup):
             return target
         step = target()
-        return step and deferred(
-            cmd_name, step.__doc__ or "", lambda: _make_command(step, cmd_name)
-        )
+        return step and deferred(cmd_name, step.__doc__ or "", target)
 
 
 def group(name: str, summary: str, targets: Targets | Callable[[], Targets]) -> CommandGroup:
@@ -146,34 +145,40 @@ def _make_command(target: Any, name: str) -> Any:
 
 
 def command_of(function: Callable[..., None], name: str) -> Any:
-    """Return the Typer command for a function."""
-    program = typer.Typer(
-        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
-    )
-    program.command(name)(function)
-    return typer.main.get_command(program)
+    """Return the command of a function: an option for each keyword-only parameter."""
+    declared = options_of(function)
+
+    def command(**options: Any) -> None:
+        try:
+            values = {
+                field.name: field.checked(value)
+                for field in fields_of(declared)
+                if (value := options.pop(field.name)) is not None
+            }
+        except InputError as error:
+            raise type(error)(as_flags(str(error), declared)) from None
+        function(**values, **options)
+
+    parameters = [*map(option, fields_of(declared))]
+    if "quiet" in signature(function).parameters:
+        parameters.append(_QUIET)
+    return _typer_command(command, name, function.__doc__, parameters)
 
 
 def command_of_step(step: type[Step[Any]], name: str) -> Any:
     """Return the command of a step: an option for each field, and additional options."""
-    further, instead = (
-        map(import_target, FURTHER[step.name]) if step.name in FURTHER else ((), None)
-    )
+    instead = import_target(FURTHER[step.name]) if step.name in FURTHER else None
+    further = fields_of(options_of(instead)) if instead else ()
 
     def command(*, quiet: bool, **options: Any) -> None:
         if options.pop("prompt", None) is not None:
             raise InputError(
                 "Unknown option --prompt. Use --context NAME=TEXT, which is for one model."
             )
-        further_values = {option.name: options.pop(option.name) for option in further}
-        # Typer passes a list for a repeatable option, and None for an option that is not set
-        values = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in options.items()
-            if value is not None
-        }
         try:
-            instance = step.of(values)
+            further_values = {f.name: f.checked(options.pop(f.name)) for f in further}
+            # Typer passes None for an option that is not set
+            instance = step.of({n: value for n, value in options.items() if value is not None})
             if instead and instead(instance, quiet=quiet, **further_values):
                 return
             outcome = perform(
@@ -190,14 +195,24 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
             raise
         _print_outcome(outcome, instance.record_path(), quiet=quiet)
 
-    parameters = [*map(option, _order_fields(step)), *further, parameter("quiet", Quiet, False)]
+    parameters = [*map(option, (*_order_fields(step), *further)), _QUIET]
     if hasattr(step, "context"):
         hidden = Annotated[str | None, typer.Option(hidden=True)]
         parameters.append(parameter("prompt", hidden, None))
+    return _typer_command(command, name, step.__doc__, parameters)
+
+
+def _typer_command(
+    command: Callable[..., None], name: str, page: str | None, parameters: list[Parameter]
+) -> Any:
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
-    command.__doc__ = cleandoc(step.__doc__ or "")
-    return command_of(command, name)
+    command.__doc__ = cleandoc(page or "")
+    program = typer.Typer(
+        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
+    )
+    program.command(name)(command)
+    return typer.main.get_command(program)
 
 
 def _order_fields(step: type[Step[Any]]) -> Iterator[Field]:
@@ -246,6 +261,9 @@ def parameter(name: str, annotation: object, default: object = MISSING) -> Param
     return Parameter(name, Parameter.KEYWORD_ONLY, default=empty, annotation=annotation)
 
 
+_QUIET = parameter("quiet", Quiet, False)
+
+
 def _print_outcome(outcome: Outcome[Any], record: Path | None, *, quiet: bool) -> None:
     """Print a step's result and the path of its page, and set the exit status."""
     for part in outcome.parts:
@@ -267,8 +285,8 @@ def dashed(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def as_flags(message: str, step: type[Step[Any]]) -> str:
-    """Replace the field names between backticks in a message by options."""
+def as_flags(message: str, step: type[Any]) -> str:
+    """Replace the names of the step's fields between backticks in a message by options."""
     flags = {field.name: field.note.flag or dashed(field.name) for field in fields_of(step)}
     return _NAME.sub(lambda match: flags.get(match[1], match[0]), message)
 
@@ -317,7 +335,6 @@ TARGETS = _make_targets()
 
 app = typer.Typer(
     cls=CommandGroup,
-    help="Make language models disagree, and let people decide which one is right.",
     pretty_exceptions_enable=False,
     **GROUPS,
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contstim.cli.output import INCOMPLETE, ProgressBars, Quiet, print_rows, remark, warn
+from contstim.options import Help, Models
 from contstim.wording import duration_range, printable, quantity
 
 if TYPE_CHECKING:
@@ -18,26 +19,18 @@ if TYPE_CHECKING:
     from contstim.study.states import StageState
     from contstim.study.study import StudyStage
 
-StudyFile = Annotated[Path, typer.Argument(help="The study file, or its folder.")]
+StudyFile = Annotated[Path, Help("The study file, or its folder.", argument=True)]
 _STUDY_FILE = Path("study.toml")
 
 
 def new(
-    name: Annotated[Path, typer.Argument(help="The folder of the study.")],
-    model: Annotated[
-        list[str] | None,
-        typer.Option(metavar="[NAME=]MODEL", help="A model to compare. Repeatable."),
-    ] = None,
+    *,
+    name: Annotated[Path, Help("The folder of the study.", argument=True)],
+    model: Annotated[tuple[str, ...], Models("A model to compare.")] = (),
     judge: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[NAME=]MODEL",
-            help="A model outside the comparison that chooses sentences. Repeatable.",
-        ),
-    ] = None,
-    text: Annotated[
-        Path | None, typer.Option(help="Text of the natural sentences, one a line.")
-    ] = None,
+        tuple[str, ...], Models("A model outside the comparison that chooses sentences.")
+    ] = (),
+    text: Annotated[Path | None, Help("Text of the natural sentences, one per line.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a small study file to start from, which can be run without changes.
@@ -51,23 +44,21 @@ def new(
     """
     from contstim.study.study_file import new_study
 
-    path = new_study(name, model or (), judge or (), text)
+    path = new_study(name, model, judge, text)
     remark(f"{path}: a small study to start from. Run it with: contstim run {path}", quiet=quiet)
 
 
 def run(
+    *,
     study: StudyFile = _STUDY_FILE,
     until: Annotated[
-        str | None,
-        typer.Option(metavar="STAGE", help="Stop after this stage, such as sentences."),
+        str | None, Help("Stop after this stage, such as sentences.", metavar="STAGE")
     ] = None,
     first: Annotated[
         str | None,
-        typer.Option("--from", metavar="STAGE", help="Rerun this stage even if it is up to date."),
+        Help("Rerun this stage even if it is up to date.", flag="--from", metavar="STAGE"),
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Overwrite files that were changed by hand.")
-    ] = False,
+    overwrite: Annotated[bool, Help("Overwrite files that were changed by hand.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Run all stages of a study that are not up to date.
@@ -124,11 +115,9 @@ def run(
 
 
 def plan(
+    *,
     study: StudyFile = _STUDY_FILE,
-    measure: Annotated[
-        bool,
-        typer.Option("--measure/--no-measure", help="Measure models and searches on this machine."),
-    ] = True,
+    measure: Annotated[bool, Help("Measure models and searches on this machine.")] = True,
     quiet: Quiet = False,
 ) -> None:
     """Print what a run would do, whether it can succeed, what its tests can show, and its duration.
@@ -193,16 +182,13 @@ def _time_text(row: StagePlan) -> str:
 def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
     enough = f"{planned.missing_sentences:,} too few" if planned.missing_sentences else "enough"
     fewer = ", or fewer if a model does not know all words" if supply.may_be_fewer else ""
-    print(
-        printable(
-            f"{supply.path} has {quantity(supply.number, 'natural sentence')}{fewer}: {enough}."
-        )
-    )
+    number = quantity(supply.number, "natural sentence")
+    print(printable(f"{supply.path} has {number}{fewer}: {enough}."))
     if supply.found_sentences is not None:
         print("\n".join(supply.found_sentences.lines(planned.numbers.needs)))
 
 
-def status(study: StudyFile = _STUDY_FILE) -> None:
+def status(*, study: StudyFile = _STUDY_FILE) -> None:
     """Print for every stage whether it is done, when, how long it took, and why it is stale.
 
     A stage is "interrupted" if it failed, or if a run was stopped during this stage. The command
@@ -224,14 +210,13 @@ def status(study: StudyFile = _STUDY_FILE) -> None:
 
 
 def verify(
+    *,
     folder: Annotated[
-        Path, typer.Argument(help="A folder of a study or of single commands, or an archive.")
+        Path, Help("A folder of a study or of single commands, or an archive.", argument=True)
     ] = Path(),
     list_all: Annotated[
         bool,
-        typer.Option(
-            "--all", help="Also list unchanged files, with the inputs from which they were made."
-        ),
+        Help("Also list unchanged files, with the inputs from which they were made.", flag="--all"),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -264,26 +249,18 @@ def verify(
 
 
 def archive(
-    out: Annotated[
-        Path, typer.Option(help="A file that ends in .zip, or a new folder.", metavar="ZIP|FOLDER")
-    ],
+    *,
+    out: Annotated[Path, Help("A file that ends in .zip, or a new folder.", metavar="ZIP|FOLDER")],
     study: StudyFile = _STUDY_FILE,
     without: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Exclude this file or folder, and list its checksum in archive.json; repeatable.",
-        ),
-    ] = None,
+        tuple[str, ...],
+        Help("Exclude this file or folder, and list its checksum in archive.json.", metavar="FILE"),
+    ] = (),
     largest: Annotated[
-        float, typer.Option(min=0, metavar="MB", help="Also exclude inputs larger than this.")
+        float, Help("Also exclude inputs larger than this.", at_least=0, metavar="MB")
     ] = 500,
     as_it_is: Annotated[
-        bool,
-        typer.Option(
-            "--as-it-is",
-            help="Archive the study even if stages are stale, missing or changed by hand.",
-        ),
+        bool, Help("Archive the study even if stages are stale, missing or changed by hand.")
     ] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -303,7 +280,7 @@ def archive(
     manifest, questions = archive_study(
         read_study(study),
         out,
-        without=without or (),
+        without=without,
         largest=largest,
         as_it_is=as_it_is,
         reporter=ProgressBars(quiet=quiet),
