@@ -5,8 +5,8 @@
         per_pair: Annotated[int, Help("Triplets for each pair of models.", at_least=1)] = 10
         counts: Annotated[Path | None, Reads("A table model_1, model_2, per_pair.")] = None
 
-Options of commands, keys of study files, ranges and records follow from these notes. A field
-without a default is a required option. A field without a note is no option.
+These notes determine the options of commands, the keys of study files, ranges and records. A field
+without a default is a required option. A field without a note is not an option.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Help:
         panel: heading in the help of a command; by default the option is listed with the most
             common ones.
         folder: whether an input path may be a folder.
-        content: required content of a file (`contstim.steps.paths`), checked before a study
+        content: required content of a file (`contstim.steps.paths`). It is checked before a study
             runs.
         kind: content of the value, such as `trials`. In a study, an input gets the output of
             another section that has the same kind. An input `a|b` has one of two kinds; its
@@ -73,7 +73,7 @@ class Help:
         return tuple(self.kind.split("|")) if self.kind else ()
 
     def kind_of(self, choice: int) -> str:
-        """Kind that a stage reads, by the index of the alternative; empty without a kind."""
+        """Return the kind that a stage reads, by the index of the alternative; may be empty."""
         return self.kinds[choice] if len(self.kinds) > 1 else self.kind
 
     @property
@@ -147,16 +147,17 @@ class Writes(Help):
     """An output file or folder.
 
     Attributes:
-        beside: endings of further files written next to it, such as `.certificate.json`.
-        record: file in the output folder; the record is written next to it. By default, the record
-            is next to the output.
-        stem: whether the path is only the start of the file names, to which the endings of `beside`
-            are added. The first of these files is the table with the record.
+        beside: endings of further files next to the output, such as `.certificate.json`.
+        record: name of a file in the output folder. The record is written next to this file; by
+            default, it is written next to the output.
+        stem: whether the path is only the beginning of all file names, to which the endings of
+            `beside` are added. The first of these files is the main output, which has the record.
         formats: allowed endings of the file name of a table.
         name: path in the results of a study. `{}` is the last word of the command. `a|b` are the
             paths for two alternatives of the input. Without a name, the first output of a step has
             a default path, and other outputs are optional.
-        part: file in the output folder with the content `kind`; by default the folder itself.
+        part: name of the file with the content `kind` in the output folder; empty if the output
+            itself has this content.
         when: name of a property of the step. A study has this output only if the property is true.
     """
 
@@ -174,7 +175,7 @@ class Writes(Help):
         return self.beside if self.stem else ("", *self.beside)
 
     def path_of(self, command: str, choice: int) -> str:
-        """Path in the results of a study, by the index of the input's alternative."""
+        """Return the path in the results of a study, by the index of the input's alternative."""
         names, words = self.name.split("|"), command.split()
         name = names[choice] if len(names) > 1 else self.name
         # A folder may have any name
@@ -221,7 +222,7 @@ Judges = Annotated[
 
 
 Share = partial(Help, at_least=0, at_most=1)
-"""A proportion."""
+"""Help on a proportion, from 0 to 1."""
 
 Seed = Annotated[int, Help("Random seed.", at_least=0, at_most=2**63 - 1)]
 AnswerScale = Annotated[

@@ -62,9 +62,10 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
     evidence of an answer about two synthetic sentences.
 
     No group sees a sentence twice. All groups have the same number of trials of each condition,
-    model pair and role (which model rejects the synthetic sentence, or is right about a minimal
-    pair). An independent check verifies the finished table. The command also writes a certificate,
-    and a summary for ethics committees and the preregistration (`….summary.md`, `….summary.png`).
+    model pair and role. The role is the model that rejects the synthetic sentence, or that is right
+    about a minimal pair. An independent check verifies the finished table. The command also writes
+    a certificate, and a summary for ethics committees and the preregistration (`….summary.md`,
+    `….summary.png`).
 
     After a review, as many trials as possible stay in their groups, and rejected random and catch
     trials are replaced. To replace rejected pairs, minimal pairs and triplets, first run `select
@@ -178,7 +179,7 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
         summary = summarise(design, frequencies, seconds_per_trial=self.seconds_per_trial)
         if triplets:
             flags = flags_of(triplets, text=self.text)
-            # The required nats are an option of the selection, and not known here
+            # `enough` is an option of the selection of triplets, and is not known here
             figures = figures_of(triplets, flags.share, flags.table, enough=None)
             summary = replace(summary, figures=figures_table(figures))
         flags_text = flags_of(trials, text=self.text).text
@@ -186,7 +187,7 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
 
 
 def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
-    """Read pairs of instructions: the sentence that participants should choose, and another one.
+    """Read pairs of instructions: a sentence that participants should choose, and another one.
 
     Args:
         path: a table with the columns sentence_1, such as `Please choose this sentence to show that

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
     from contstim.words.sentence import Sentence
 
-_LONG = 3600.0  # seconds of scoring above which a warning names a faster rule
+_LONG = 3600.0  # seconds; if scoring takes longer, a warning names a faster rule
 _MANY = 100  # minimum number of sentences for this warning
 
 
@@ -98,7 +98,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
     """Evaluate models on minimal pairs (Warstadt et al. 2020).
 
     Writes a page (`report.html`, `report.md`), tables (CSV) and figures (PDF and PNG). They show
-    accuracies and ties by paradigm, by phenomenon and overall, next to those of people and
+    accuracies and ties by paradigm, by phenomenon and overall, and the accuracies of people and of
     published models. They also show accuracy by length, perplexity, log-probability and confidence,
     and in the contrasts of Warstadt et al. An interrupted run continues where it stopped.
 
@@ -269,9 +269,10 @@ class EvaluateAcceptability(
 class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desiderata", version=2):
     """Evaluate scoring rules by desired properties of sentence scores (Kauf & Ivanova 2023).
 
-    Scores should decrease with the length of a sentence, increase with the frequency of a word in a
-    neutral sentence, agree with those of a causal model, and not favour words of several tokens.
-    Writes tables, scatter plots and a report. An interrupted run continues where it stopped.
+    Scores should decrease with the length of a sentence, and increase with the frequency of a word
+    in a neutral sentence. They should agree with the scores of a causal model, and should not
+    favour words of several tokens. Writes tables, scatter plots and a report. An interrupted run
+    continues where it stopped.
 
     Example: `contstim evaluate desiderata --model hf:runs/bert@pll-original --model
     hf:runs/bert@pll-word-l2r --reference hf:runs/gpt2 --sentences heldout.txt --frequencies
@@ -349,7 +350,7 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
 
     Writes rank correlations, the proportion of pairs of sentences that two models order in the same
     way, and the sentences on which they disagree most. Prints a command that selects natural
-    controversial pairs and, with two models or more, one that synthesizes sentences.
+    controversial pairs. With two models or more, also prints a command that synthesizes sentences.
 
     Example: `contstim compare --model hf:runs/bert@chain --model hf:runs/bert@pll-original
     --sentences natural.txt --out compared`
@@ -400,7 +401,7 @@ def _tell_left_out(item_name: str, names: Collection[object], reporter: Reporter
 def _tell_slow(
     models: Sequence[Scorer], sentences: Sequence[Sentence], store: Store, reporter: Reporter
 ) -> None:
-    """Warn about models that average over orders of words and take over an hour."""
+    """Warn about models that average over orders of words, if scoring takes over an hour."""
     distinct = list(dict.fromkeys(sentences))
     texts = [sentence.text for sentence in distinct]
     for model in models:

@@ -152,10 +152,10 @@ def _tell_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter
 class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
     """Select triplets of a natural and two synthetic sentences, those with the fewest new words.
 
-    The command excludes and counts two kinds of triplets. In the first, a model rejects its
-    sentence by too little: the log-probability is less than --enough nats below that of the natural
-    sentence. In the second, the sentences are not all different, because a search found nothing
-    better than the natural sentence. By default, the selection has the fewest new words that change
+    The command excludes and counts two kinds of triplets. In the first kind, a rejected sentence is
+    too likely: its log-probability is less than --enough nats below that of the natural sentence.
+    In the second kind, the sentences are not all different, because a search found nothing better
+    than the natural sentence. By default, the selection has the fewest new words that change
     the part of speech. Among all such selections, it has the fewest new words.
 
     The certificate next to the table has the objective and its proven bound. They are equal unless
@@ -196,7 +196,7 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
             counts=_counts(self.counts),
         )
         candidates = read_triplets(self.triplets)
-        # No error, because in every study some searches find nothing
+        # This is not an error, because some searches find nothing in every study
         distinct = [triplet for triplet in candidates if triplet.distinct]
         if len(distinct) < len(candidates):
             reporter.say(
@@ -256,8 +256,8 @@ def _remark_objective(
 class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs", version=4):
     """Select minimal pairs on which two models prefer different sentences.
 
-    For every two models, only the first model prefers the acceptable sentence in half of the
-    selected pairs, and only the second model in the other half. Each half is spread over the
+    For every two models, the selection has two halves. In one half, only the first model prefers
+    the acceptable sentence; in the other half, only the second model. Each half is spread over the
     paradigms as evenly as possible. First, the number of paradigms without a pair in this half is
     minimised, then the number of paradigms with one pair, and so on. Of all such selections, the
     command chooses one with the best objective. No sentence is in two selected pairs. A second

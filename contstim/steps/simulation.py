@@ -77,8 +77,8 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
     ceiling: Annotated[
         float | None,
         Help(
-            "Lower noise ceiling: how often a person agrees with the majority of the others; by "
-            "default that of the 2023 study or, with --pilot, of the pilot.",
+            "Lower noise ceiling: how often a person agrees with the majority of the others. By "
+            "default, the ceiling of the 2023 study or, with --pilot, of the pilot.",
             above=0.5,
             below=1,
         ),
@@ -86,8 +86,8 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
     pilot: Annotated[
         Path | None,
         Aside(
-            "Output folder of `analyze` for a pilot study, to which simulated participants are "
-            "calibrated.",
+            "Folder of `analyze` with the results of a pilot study. Simulated participants are "
+            "calibrated to these results.",
             folder=True,
         ),
     ] = None
@@ -145,10 +145,10 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
         return measured if self.ceiling is None else measured.with_random(self.ceiling)
 
 
-# Number of random pairs below which a warning says that the calibrated noise is inaccurate. In a
-# test, noise was calibrated on 200 random draws of pairs from 343 or 1,485 natural sentences. The
-# 95th percentile of the noise, divided by its 5th percentile, was 6 to 7 with draws of 3 pairs, up
-# to 2.8 with 10 pairs, and 2 with 20 pairs
+# With fewer random pairs, a warning says that the calibrated noise is inaccurate. In a test, noise
+# was calibrated on 200 random draws of pairs from 343 or 1,485 natural sentences. The ratio of the
+# 95th to the 5th percentile of the noise was 6 to 7 with draws of 3 pairs, up to 2.8 with 10 pairs,
+# and 2 with 20 pairs
 _MIN_PAIRS = 10
 
 
@@ -186,8 +186,8 @@ class SimulateResponses(Step["Sequence[Response]"], name="simulate"):
     participants: Annotated[
         int | None,
         Help(
-            "Total number of participants. By default 10 for each group; in a study with a "
-            "section [power], as many as it plans.",
+            "Total number of participants. By default, 10 for each group; in a study, as many as "
+            "the section [power] plans.",
             at_least=1,
             kind="planned participants",
         ),
@@ -262,7 +262,7 @@ class SimulateResponses(Step["Sequence[Response]"], name="simulate"):
             "server": self.server,
             "browser": self.browser,
         }
-        # The table now has all answers of the journal
+        # The journal is not needed any more, because the table has all its answers
         if self.server is not None:
             self._journal.unlink(missing_ok=True)
         return Outcome(responses, facts)

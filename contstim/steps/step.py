@@ -1,4 +1,4 @@
-"""A step: one piece of work from files to files, declared once.
+"""A step: work that reads files and writes files, declared once as a class.
 
     class SelectTriplets(Step[TripletSelection], name="select triplets"):
         \"\"\"Select triplets of a natural and two synthetic sentences.\"\"\"
@@ -9,11 +9,11 @@
 
         def work(self, reporter: Reporter) -> Outcome[TripletSelection]: ...
 
-The class determines the command `contstim select triplets` with its options, the keys of a section
-of a study file, the stage of the study, the record next to the output, and the reference pages. The
-docstring is the help page. The annotation of a field marks an input, an output, models or an option
-(see `contstim.options`). If a field is a dataclass, the fields of this dataclass are also fields
-of the step.
+The class determines the command `contstim select triplets`, its options and its reference page. It
+also determines the section of study files, the stage of a study, and the record next to the output.
+The docstring is the help page. The annotation of a field marks an input, an output, models or an
+option (see `contstim.options`). If a field is a dataclass, the fields of this dataclass are also
+fields of the step.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Field:
     panel: str
 
     def as_list(self, value: Any) -> Any:
-        """Return a single text or path as a tuple if the field is a list, otherwise the value."""
+        """Return the value; put a single text or path into a tuple if the field is a list."""
         is_list = get_origin(get_args(self.hint)[0]) is tuple
         return (value,) if isinstance(value, str | Path) and is_list else value
 
@@ -154,8 +154,8 @@ class Step(Generic[Value]):
     name: ClassVar[str]
     version: ClassVar[int] = 1
     saved_results: ClassVar[str] = ""  # sentence about the results that an interrupted run saves
-    leave_out: ClassVar[frozenset[str]] = frozenset()  # names of fields that are no options
-    # Names of fields, such as `seed`, that do not get the value that the study has for all steps
+    leave_out: ClassVar[frozenset[str]] = frozenset()  # names of fields that are not options
+    # Names of fields, such as `seed`, that ignore the value that a study sets for all steps
     separate_fields: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, *, name: str, version: int = 0) -> None:
@@ -163,7 +163,7 @@ class Step(Generic[Value]):
 
         Args:
             name: words of the command.
-            version: number to increase when the same files give other results; by default the
+            version: number to increase if a change of the code changes results; by default the
                 number of the base class.
         """
         cls.name, cls.version = name, version or cls.version
@@ -197,7 +197,7 @@ class Step(Generic[Value]):
 
     @classmethod
     def summary(cls) -> str:
-        """First clause of the help, as a phrase that begins with a verb."""
+        """Return the first clause of the help, a phrase that begins with a verb."""
         clause = _CLAUSE_END.split((getdoc(cls) or cls.name).partition("\n")[0])[0]
         return f"{clause[:1].lower()}{clause[1:]}"
 
@@ -271,7 +271,7 @@ class Step(Generic[Value]):
         return ()
 
     def further_reads(self) -> Iterable[Path]:
-        """Return files to read that are not values of fields, such as word lists in `exclude`."""
+        """Return files to read in addition to the values of fields, such as lists of words."""
         return ()
 
     def texts_to_edit(self) -> tuple[Path, ...]:
@@ -438,9 +438,9 @@ def variant(
 ) -> type[_Step]:
     """Return a subclass of a step for one of several kinds, such as one platform.
 
-    `page` is the help of the command. `leave_out` has names of fields that are no options of this
-    command. Each of the `settings` is a value of a field, or a type. If the type has no required
-    parameters, an instance becomes the default of the field.
+    `page` is the help of the command. `leave_out` has the names of fields that are not options of
+    this command. `settings` are new defaults of fields, or types of fields. An instance of the type
+    becomes the default of the field, unless the type has required parameters.
     """
     for field, kind in settings.items():
         if isinstance(kind, type) and all(

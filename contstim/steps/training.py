@@ -80,12 +80,12 @@ class TrainNetwork(Step["Training"], name="train"):
     precision: Precision = "auto"
 
     def work(self, reporter: Reporter) -> Outcome[Training]:
-        """Train the network; a finished training is not repeated."""
+        """Train the network, unless an earlier run has finished the training."""
         from contstim.models.training.record import RECORD, Training
         from contstim.models.training.run import train_network
 
         read = read_text(self.text, reporter, prose=self.prose)
-        # Check before the training, which writes this file
+        # This must be checked before the training, which writes the file
         already = (self.out / RECORD).is_file()
         train_network(
             [*read],

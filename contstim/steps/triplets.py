@@ -124,7 +124,7 @@ class SearchTriplets(SearchesTriplets, Step["TripletResults"], name="triplets", 
     that reviewers reject, continue with `contstim select triplets`.
 
     Each result is stored at once. If a run is interrupted, the same command continues where it
-    stopped. More triplets, models or sentences need only the additional searches. A search that
+    stopped. For more triplets, models or sentences, only the additional searches run. A search that
     fails three times is listed at the end, and the next run retries it. If triplets are missing at
     the end, the exit status is 3.
 

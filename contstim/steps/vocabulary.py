@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
     from contstim.words.word_rules import TextWords, WordRules
 
-# Fields that decide which strings of a text are words
+# Names of the fields that decide which strings of a text are words
 _ABOUT_WORDS = ("language", "names", "without", "blocked", "zipf", "every_word")
 
 
@@ -120,7 +120,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         elif self.published is not None:
             words = read_vocabulary(self.published)
         offered = words
-        # Tokenizers and word lists are enough to find out which words a model knows
+        # Without weights: tokenizers and word lists are enough to find words that a model knows
         loading = Loading(trust_remote_code=self.trust_remote_code, weights=False)
         scorers = load_scorers(self.models, loading)
         dropped: tuple[str, ...] = ()
@@ -134,8 +134,8 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
             write_table(left_out, columns_of(DroppedWord, text_words.dropped))
         if self.table is not None:
             write_table(self.table, tokens_of_words(scorers, offered))
-        # Number of offered words that each model knows; another model may exclude them. The model
-        # with the smallest number excludes the most words
+        # Number of words that each model knows, before other models exclude some of them. The
+        # model with the smallest number excludes the most words
         n_words = {m.name: int(m.knows(offered.words).sum()) for m in scorers}
         counts = {"initial": len(words.initial), "inner": len(words.inner), "dropped": len(dropped)}
         reporter.say(
@@ -185,9 +185,9 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         return rules if self.without is None else replace(rules, excluded=read_words(self.without))
 
     def choose(self, sentences: Iterable[Sentence]) -> tuple[Vocabulary, TextWords | None]:
-        """Return the vocabulary of a text, and which words of the text the rules accept.
+        """Return the vocabulary of a text, and its words, sorted into suitable words and others.
 
-        With `every_word`, the second value is None.
+        With `every_word`, all words are suitable, and the second value is None.
 
         Raises:
             InputError: if `rules` raises it, or a list of words cannot be read.
