@@ -41,9 +41,8 @@ def models(
     """Test models on 50 sentences of the embedded English, or list the families of models.
 
     For each model, the command prints the number of parameters, scoring rule, context, unknown
-    words and speed, and the number of sentences that the model prefers to a shuffled version. For a
-    causal model, it also prints the mean log-probability of the sentences after each possible
-    context.
+    words and speed. It also prints how many sentences the model prefers to a shuffled version. For
+    a causal model, it prints the mean log-probability of the sentences after each possible context.
 
     Without a model, the command lists the families that can be loaded, and the nine models of the
     2023 study.
@@ -109,8 +108,8 @@ def show(
     scores: Annotated[
         Path | None,
         Help(
-            "Scores of the sentences, from `score`, to show log-probabilities in pairs and "
-            "trials, and how often models agree."
+            "Scores of the sentences, from `score`. The page then shows log-probabilities in pairs "
+            "and trials, and how often models agree."
         ),
     ] = None,
     title: Annotated[str, Help("Heading of the page; by default the name of the file.")] = "",
@@ -171,9 +170,9 @@ def demo(
 ) -> None:
     """Show the main workflow from start to end, on embedded text and small models.
 
-    Trains a 2-gram, a 3-gram, an RNN, an LSTM, a small GPT-2 and a small BERT in about a minute. As
-    soon as two models are trained, it prints sentences on which they disagree. A second run with
-    the same folder uses the trained models.
+    The demo trains a 2-gram, a 3-gram, an RNN, an LSTM, a small GPT-2 and a small BERT in about a
+    minute. As soon as two models are trained, it prints sentences on which they disagree. A second
+    run with the same folder uses the trained models.
 
     Example: `contstim demo --out contstim-demo`
     """

@@ -46,7 +46,7 @@ def results_table(*header: str, texts: int = 1, title: str | None = None) -> Tab
     from rich.box import HEAVY_HEAD, SIMPLE_HEAD
     from rich.table import Table
 
-    # With many columns, lines between them would need too much width
+    # A table of many columns has no lines between them, because the lines need width
     box = HEAVY_HEAD if len(header) <= _MAX_COLUMNS_WITH_LINES else SIMPLE_HEAD
     table = Table(title=title, title_justify="left", box=box)
     for index, name in enumerate(header):
@@ -188,9 +188,9 @@ class ProgressBars(Reporter):
         amount, remaining = f"{done:,.0f}", ""
         if total:
             percent = f"{100 * done / total:.0f} %"
-            # If `done` has a fraction, it is a sum of weights, which a count of items must not show
+            # If `done` has a fraction, it is a sum of weights, and not a number of items to print
             amount = f"{amount} of {total:,.0f} ({percent})" if done == int(done) else percent
-            # Estimate from the progress of this process, because only its duration is known
+            # The estimate uses only the progress of this process, whose duration is known
             done_now = done - bar.fields["before"]
             if done_now > 0 and done < total:
                 remaining = f"about {duration((bar.elapsed or 0) * (total - done) / done_now)} left"

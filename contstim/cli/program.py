@@ -48,8 +48,8 @@ Targets: TypeAlias = "Mapping[str, str | TyperGroup | Callable[[], Any]]"
 FURTHER = {"review": "contstim.cli.serving:review"}
 """Name of a step → function that can replace the run, as `module:name`.
 
-The function receives the step, `quiet`, and additional options of the command: its keyword-only
-parameters. If it returns False, the step runs as usual.
+The function receives the step and `quiet`. Its other keyword-only parameters are further options of
+the command. If it returns False, the step runs as usual.
 """
 
 GROUPS: dict[str, Any] = {
@@ -85,7 +85,7 @@ class CommandGroup(TyperGroup):
     Args:
         targets: name of a command → target, or a function that returns this mapping; by default
             `TARGETS`. A target is `module:name` of a step or function, another group, or a function
-            that returns a step. The function returns None if there is no such command.
+            that returns a step. This function returns None if there is no such command.
         about: arguments of Typer's groups.
     """
 
@@ -120,7 +120,7 @@ class CommandGroup(TyperGroup):
 
 
 def group(name: str, summary: str, targets: Targets | Callable[[], Targets]) -> CommandGroup:
-    """Return a group of commands; a call of the group without a command lists them."""
+    """Return a group of commands; without a command, the group prints the list of its commands."""
     return CommandGroup(targets, name=name, help=summary, short_help=summary[:-1], **GROUPS)
 
 
@@ -166,7 +166,7 @@ def command_of(function: Callable[..., None], name: str) -> Any:
 
 
 def command_of_step(step: type[Step[Any]], name: str) -> Any:
-    """Return the command of a step: an option for each field, and additional options."""
+    """Return the command of a step: an option for each field, and further options."""
     instead = import_target(FURTHER[step.name]) if step.name in FURTHER else None
     further = fields_of(options_of(instead)) if instead else ()
 
@@ -292,7 +292,7 @@ def as_flags(message: str, step: type[Any]) -> str:
 
 
 def _platform_targets(word: str) -> dict[str, Any]:
-    """Return platform → function that returns its step; `word` is export or import."""
+    """Return platform → function that returns its step; `word` is `export` or `import`."""
     from contstim.experiments.platforms.platform import platform_names
 
     return {name: partial(step_named, f"{word} {name}") for name in platform_names()}

@@ -101,7 +101,7 @@ def collect(
 
     The page reports an answer as saved only after it is on disk. A restarted server continues with
     the same database. To download responses, use the administrator's token. It is in a file next to
-    the database, unless the environment variable CONTSTIM_ADMIN_TOKEN sets it.
+    the database, unless the environment variable CONTSTIM_ADMIN_TOKEN sets the token.
 
     Example: `contstim collect experiment --port 8000`
     """

@@ -65,7 +65,7 @@ def run(
 
     A stage is up to date if its input files, its keys in the study file and the version of its code
     are unchanged. An interrupted run continues where it stopped. Results are written to the folder
-    results next to the study file. The page index.html, in the same place, shows the results.
+    `results` next to the study file. The page index.html next to the study file shows the results.
 
     If you change a result by hand, later stages use the changed file, and a warning names it.
 
@@ -107,7 +107,8 @@ def run(
     counts = f"{quantity(n_done, 'stage')} done, {len(done.unchanged):,} unchanged."
     remark(counts, quiet=quiet)
     for name, warnings in done.incomplete.items():
-        for text in warnings:  # print again, because they may be far above or from an earlier run
+        # Print the warnings again, because they may be far above or from an earlier run
+        for text in warnings:
             warn(text)
         warn(f"{name} is incomplete (see above); the study continues with the existing items.")
     if done.incomplete:
@@ -120,10 +121,10 @@ def plan(
     measure: Annotated[bool, Help("Measure models and searches on this machine.")] = True,
     quiet: Quiet = False,
 ) -> None:
-    """Print what a run would do, whether it can succeed, what its tests can show, and its duration.
+    """Print the stages of a run, whether it can succeed, its duration, and the power of its tests.
 
     Training, scoring and searching are measured briefly, unless an earlier plan or run measured
-    them. This takes a minute at most. The command writes only the measured durations, to the folder
+    them. This takes at most a minute. The command writes only the measured durations, to the folder
     results.
 
     Example: `contstim plan study.toml`
@@ -189,7 +190,7 @@ def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
 
 
 def status(*, study: StudyFile = _STUDY_FILE) -> None:
-    """Print for every stage whether it is done, when, how long it took, and why it is stale.
+    """Print the state of every stage, the time and duration of its last run, and why it is stale.
 
     A stage is "interrupted" if it failed, or if a run was stopped during this stage. The command
     also updates index.html if a run was killed.
@@ -223,10 +224,9 @@ def verify(
     """Check whether all files of a folder are unchanged, and were made from the current inputs.
 
     The record of a file contains checksums of the inputs and outputs of the command that wrote it.
-    `verify` lists files that are missing, that were changed by hand, or that were made from inputs
-    that have changed since. It also lists files without a record. A file is "given" if no command
-    with a record in the folder wrote it. A file "goes on changing" if commands add to it: an
-    example is a database.
+    `verify` lists files that are missing, that were changed by hand, or whose inputs have changed
+    since. It also lists files without a record. A file is "given" if no command with a record in
+    the folder wrote it. A file "goes on changing" if commands add to it, for example a database.
 
     An archive (a folder or a zip) is also compared with its archive.json, which reveals edited,
     added and removed files. If the archive was run again, `verify` compares the new results with
