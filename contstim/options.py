@@ -234,6 +234,11 @@ AnswerScale = Annotated[
 ]
 
 
+def note_of(hint: Any) -> Help | None:
+    """Return the first `Help` of a field's annotation; None if it has no `Help`."""
+    return next((note for note in get_args(hint)[1:] if isinstance(note, Help)), None)
+
+
 def check_ranges(settings: DataclassInstance) -> None:
     """Refuse numbers that the `Help` of their field does not allow.
 
@@ -241,9 +246,8 @@ def check_ranges(settings: DataclassInstance) -> None:
         InputError: if a number is out of range (names the field and the range).
     """
     for name, hint in get_type_hints(type(settings), include_extras=True).items():
-        for note in get_args(hint)[1:]:
-            if isinstance(note, Help):
-                try:
-                    note.in_range(getattr(settings, name))
-                except ValueError as error:
-                    raise InputError(f"`{name}` {error}") from None
+        if note := note_of(hint):
+            try:
+                note.in_range(getattr(settings, name))
+            except ValueError as error:
+                raise InputError(f"`{name}` {error}") from None

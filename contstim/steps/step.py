@@ -29,7 +29,6 @@ from time import perf_counter
 from types import new_class
 from typing import (
     TYPE_CHECKING,
-    Annotated,
     Any,
     ClassVar,
     Generic,
@@ -43,7 +42,7 @@ from typing import (
 
 from contstim.errors import ContstimError, InputError
 from contstim.files.files import is_device, reading
-from contstim.options import Aside, Help, Models, Reads, Writes
+from contstim.options import Aside, Help, Models, Reads, Writes, note_of
 from contstim.reporter import SILENT, Reporter, forwarding
 from contstim.wording import grouped
 
@@ -302,7 +301,7 @@ class Step(Generic[Value]):
     def options(self) -> dict[str, Any]:
         """Return the settings that can change results and differ from the defaults, for JSON.
 
-        Settings with default values are left out. A new option thus makes no earlier result stale.
+        Settings with default values are left out, so that new options make no earlier result stale.
         """
         chosen = {
             field.name: value
@@ -457,12 +456,6 @@ def variant(
 def page_of(function: Any) -> str:
     """Return the docstring of a function up to its sections about arguments and errors."""
     return _SECTION.split(getdoc(function) or "", maxsplit=1)[0]
-
-
-def note_of(hint: Any) -> Help | None:
-    """Return the first `Help` of a field's annotation."""
-    notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-    return next((note for note in notes if isinstance(note, Help)), None)
 
 
 def _by_group(kind: type[Any]) -> dict[str, list[Field]]:
