@@ -266,11 +266,11 @@ def archive(
 ) -> None:
     """Write an archive of a study, with everything needed to reproduce and publish it.
 
-    The zip or folder contains the study file, its inputs, all results, the installed versions, a
-    datasheet of the materials, a methods section with all numbers, a draft of a preregistration,
-    and a Psych-DS data set if there are responses. Questions that only you can answer begin with
-    "To fill in". `contstim run` in the unpacked archive repeats the study, and `contstim verify`
-    compares the results.
+    The zip or folder contains the study file, its inputs, all results and the installed versions.
+    It also contains a datasheet of the materials, a methods section with all numbers, and a draft
+    of a preregistration. If there are responses, it contains a Psych-DS data set. Questions that
+    only you can answer begin with "To fill in". In the unpacked archive, `contstim run` repeats the
+    study, and `contstim verify` compares the results.
 
     Example: `contstim archive --out study.zip`
     """

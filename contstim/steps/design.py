@@ -190,8 +190,8 @@ def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
     """Read pairs of instructions: a sentence that participants should choose, and another one.
 
     Args:
-        path: a table with the columns sentence_1, such as `Please choose this sentence to show that
-            you read`, and sentence_2, which also asks participants to choose sentence_1.
+        path: a table with the columns sentence_1 and sentence_2. Both sentences ask participants to
+            choose sentence_1, such as `Please choose this sentence to show that you read`.
 
     Raises:
         InputError: if the table cannot be read, lacks a column, or compares a sentence with itself.

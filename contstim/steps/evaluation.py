@@ -203,12 +203,12 @@ class EvaluateAcceptability(
     If the data are a table with the columns sentence and rating, ratings are correlated with
     scores.
 
-    If the data are minimal pairs (the folder of LI-Adger, a table with the columns item and label,
-    or sentences with `--pairs`), two criteria evaluate each pair. By the BLiMP criterion, a model
-    is right if the acceptable sentence has the higher score. By the Acceptability Delta Criterion,
-    it is right if the difference in scores has the sign of the difference in judgements, and the
-    two differences differ by less than δ. For this criterion, scores are z-scores over all
-    sentences.
+    If the data are minimal pairs, two criteria evaluate each pair. Minimal pairs are the folder of
+    LI-Adger, a table with the columns item and label, or sentences with `--pairs`. By the BLiMP
+    criterion, a model is right if the acceptable sentence has the higher score. The Acceptability
+    Delta Criterion compares the difference in scores with the difference in judgements. By this
+    criterion, a model is right if the two differences have the same sign, and differ by less than
+    δ. For this criterion, scores are z-scores over all sentences.
 
     Writes tables (CSV), figures (PNG, PDF) and a page. An interrupted run continues where it
     stopped.
@@ -348,9 +348,10 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
 class CompareModels(_Evaluation["Findings"], name="compare", version=2):
     """Compare how models or scoring rules order sentences, and find where they disagree most.
 
-    Writes rank correlations, the proportion of pairs of sentences that two models order in the same
-    way, and the sentences on which they disagree most. Prints a command that selects natural
-    controversial pairs. With two models or more, also prints a command that synthesizes sentences.
+    Writes the rank correlations of two models, the proportion of sentence pairs that they order in
+    the same way, and the sentences on which they disagree most. Prints a command that selects
+    natural controversial pairs. With two models or more, also prints a command that synthesizes
+    sentences.
 
     Example: `contstim compare --model hf:runs/bert@chain --model hf:runs/bert@pll-original
     --sentences natural.txt --out compared`

@@ -90,8 +90,8 @@ def flags_of(stimuli: Iterable[Stimulus], **settings: Any) -> FlaggedItems:
     """Return the flags of stimuli, as `contstim review` shows them.
 
     `settings` are fields of `ReviewSettings`. By default, the flags use the rules for English
-    words. If `tags` is set, or if the table of English words lacks most words of the stimuli, the
-    flags use the rules for words of any language.
+    words. They use the rules for words of any language if `tags` is set, or if the table of English
+    words lacks most words of the stimuli.
 
     Raises:
         InputError: if a pair has no texts, or a file cannot be read.

@@ -57,8 +57,8 @@ class ScoreSentences(Step[list[ModelScores]], name="score", version=3):
     with a saved score is scored again. With `--executor processes` or `ray`, the sentences are
     divided among workers; the scores are the same.
 
-    If contstim trained a model, the command prints how many of the sentences occur in its training
-    text, and saves this number in the record.
+    If contstim trained a model, the command counts the sentences that occur in the training text of
+    this model. It prints this number, and saves it in the record.
 
     With `--per-word`, the columns are sentence, model, position, word, tokens, log_prob, surprisal
     (nats), surprisal_bits, entropy and frequency. `tokens` is the number of tokens of the word;

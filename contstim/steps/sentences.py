@@ -146,9 +146,9 @@ class FoundSentences:
     def without_unusual(self, judges: Sequence[str], loading: Loading) -> FoundSentences:
         """Return the result without the sentences that judges find unusual.
 
-        A sentence is unusual if its mean log-probability per word is in the lowest tenth of all
-        sentences, or if the log-probability of one of its words is in the lowest hundredth of all
-        words.
+        A sentence is unusual in two cases. Its mean log-probability per word is in the lowest tenth
+        of all sentences, or the log-probability of one of its words is in the lowest hundredth of
+        all words.
         """
         words = mean_word_log_probs(load_models(judges, loading), self.sentences)
         means = np.array([values.mean() for values in words.values()])

@@ -53,8 +53,9 @@ if TYPE_CHECKING:
 class SimulatePower(Step[DesignPower], name="power", version=2):
     """Simulate an experiment with new people and items, to estimate its power to compare models.
 
-    Writes a report (`….power.md`), a figure, a table of how often each difference between models is
-    significant (`….power.csv`), and a table for experiments of other sizes (`….power-sizes.csv`).
+    Writes a report (`….power.md`) and a figure. A first table contains how often each difference
+    between models is significant (`….power.csv`). A second table is about experiments of other
+    sizes (`….power-sizes.csv`).
 
     Example: `contstim power --trials trials.csv --scores trial-scores.csv --out trials.csv`
     """

@@ -58,10 +58,10 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
     sentence, and all reject models must reject it. If no sentence is found, the exit status is 3.
 
     New words have the same part of speech as the words that they replace. The search looks for
-    sentences in which a few new words lower the reject model's log-probability by --enough nats,
-    and the --judge chooses the most sensible one. With --frame none, the search makes the sentence
-    as unlikely as possible under the reject model. If such a search is fast, it is repeated with
-    other seeds (--restarts, --seconds).
+    sentences in which a few new words lower the reject model's log-probability by --enough nats.
+    The --judge chooses the most sensible one. With --frame none, the search makes the sentence as
+    unlikely as possible under the reject model. If such a search is fast, it is repeated with other
+    seeds (--restarts, --seconds).
 
     Example: `contstim synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa
     --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt --enough 3`

@@ -117,11 +117,11 @@ class SearchTriplets(SearchesTriplets, Step["TripletResults"], name="triplets", 
     If such a search is fast, it is repeated (--restarts).
 
     Each pair of models uses the natural sentences in its own random order, until it has --per-pair
-    triplets. The command skips a natural sentence if the search finds no triplet, if the sentence
-    is impossible under a model, or if it contains an excluded word. Without a judge, it also skips
-    the quarter of the sentences that a model finds least likely. Several pairs of models may use
-    the same natural sentence. To use it once, to limit the use of words, or to exclude triplets
-    that reviewers reject, continue with `contstim select triplets`.
+    triplets. The command skips a natural sentence in three cases: the search finds no triplet, the
+    sentence is impossible under a model, or it contains an excluded word. Without a judge, the
+    command also skips the quarter of the sentences that a model finds least likely. Several pairs
+    of models may use the same natural sentence. To use it once, to limit the use of words, or to
+    exclude triplets that reviewers reject, continue with `contstim select triplets`.
 
     Each result is stored at once. If a run is interrupted, the same command continues where it
     stopped. For more triplets, models or sentences, only the additional searches run. A search that

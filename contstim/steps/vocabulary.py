@@ -51,8 +51,8 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
     The minimum count applies to the first position and to the other positions separately.
 
     The command excludes initials, parts of addresses, abbreviations, names, blocked words, and
-    words with a capital that is not at the start of a sentence. A table next to the vocabulary
-    lists the excluded strings with the reasons (vocab.txt.dropped.csv).
+    words with capitals inside the word or inside a sentence. A table next to the vocabulary lists
+    the excluded strings with the reasons (vocab.txt.dropped.csv).
 
     With --model, the vocabulary contains only words that every model knows. A comparison of models
     can be biased if a word has more tokens under one model than under another. Exclude such words
