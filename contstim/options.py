@@ -120,10 +120,9 @@ class Help:
             return f"{self.at_least:g} or more"
         if number != number or number in (inf, -inf):
             return "a finite number"
-        if self.at_most is not None:
-            return f"{self.at_most:g} at most" if number > self.at_most else ""
-        if number > LARGEST:
-            return f"at most {LARGEST:,}"
+        largest = LARGEST if self.at_most is None else self.at_most
+        if number > largest:
+            return f"at most {largest:,}"
         return "" if number >= -LARGEST else f"at least {-LARGEST:,}"
 
 
