@@ -57,7 +57,7 @@ def models(
             _print_overview(loaded[0])
         return
     if context:
-        raise InputError("`context` needs models. Name the models.")
+        raise InputError("--context needs models. Name the models.")
     rows = [(f"{family.name}:", family.summary, ", ".join(family.rules)) for family in families()]
     print_rows(("family", "what it is", "scoring rules"), rows, texts=3, title="Families")
     entries = [(name, *entry) for name, entry in CATALOGUE.items()]

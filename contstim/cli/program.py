@@ -39,7 +39,7 @@ from contstim.version import __version__
 from contstim.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from contstim.steps.step import Outcome
 
@@ -146,20 +146,20 @@ def _make_command(target: Any, name: str) -> Any:
 
 def command_of(function: Callable[..., None], name: str) -> Any:
     """Return the command of a function: an option for each keyword-only parameter."""
-    declared = options_of(function)
+    fields = fields_of(options_of(function))
 
     def command(**options: Any) -> None:
         try:
             values = {
                 field.name: field.checked(value)
-                for field in fields_of(declared)
+                for field in fields
                 if (value := options.pop(field.name)) is not None
             }
         except InputError as error:
-            raise type(error)(as_flags(str(error), declared)) from None
+            raise type(error)(as_flags(str(error), fields)) from None
         function(**values, **options)
 
-    parameters = [*map(option, fields_of(declared))]
+    parameters = [*map(option, fields)]
     if "quiet" in signature(function).parameters:
         parameters.append(_QUIET)
     return _typer_command(command, name, function.__doc__, parameters)
@@ -169,6 +169,7 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
     """Return the command of a step: an option for each field, and further options."""
     instead = import_target(FURTHER[step.name]) if step.name in FURTHER else None
     further = fields_of(options_of(instead)) if instead else ()
+    name_field = partial(as_flags, fields=(*fields_of(step), *further))
 
     def command(*, quiet: bool, **options: Any) -> None:
         if options.pop("prompt", None) is not None:
@@ -181,11 +182,9 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
             instance = step.of({n: value for n, value in options.items() if value is not None})
             if instead and instead(instance, quiet=quiet, **further_values):
                 return
-            outcome = perform(
-                instance, ProgressBars(quiet=quiet, name_field=partial(as_flags, step=step))
-            )
+            outcome = perform(instance, ProgressBars(quiet=quiet, name_field=name_field))
         except InputError as error:
-            raise type(error)(as_flags(str(error), step)) from None
+            raise type(error)(name_field(str(error))) from None
         except KeyboardInterrupt:
             if step.saved_results:
                 command = shlex.join(["contstim", *sys.argv[1:]])
@@ -285,9 +284,9 @@ def dashed(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def as_flags(message: str, step: type[Any]) -> str:
-    """Replace the names of the step's fields between backticks in a message by options."""
-    flags = {field.name: field.note.flag or dashed(field.name) for field in fields_of(step)}
+def as_flags(message: str, fields: Iterable[Field]) -> str:
+    """Replace the names of fields between backticks in a message by options."""
+    flags = {field.name: field.note.flag or dashed(field.name) for field in fields}
     return _NAME.sub(lambda match: flags.get(match[1], match[0]), message)
 
 
