@@ -29,15 +29,14 @@ class Execution:
     executor: Annotated[
         Literal["local", "interleaved", "processes", "ray"],
         Aside(
-            "Where tasks run: in this process, one after the other (local) or together, to share "
-            "batches of a GPU (interleaved); in several processes; or on Ray."
+            "Where tasks run: in this process, one after the other (local) or together in batches "
+            "of a GPU (interleaved, by default 8 tasks); in several processes; or on Ray."
         ),
     ] = "local"
     workers: Annotated[
         int | None,
         Aside(
-            "Number of workers. By default, one per GPU or, without GPUs, one per processor; 8 if "
-            "interleaved.",
+            "Number of workers. By default, one per GPU or, without GPUs, one per processor.",
             at_least=1,
         ),
     ] = None
@@ -87,13 +86,6 @@ class ScoringExecution(Execution):
         Literal["local", "processes", "ray"],
         Aside("Where tasks run: in this process, in several processes, or on Ray."),
     ] = "local"
-    workers: Annotated[
-        int | None,
-        Aside(
-            "Number of processes. By default, one per GPU or, without GPUs, one per processor.",
-            at_least=1,
-        ),
-    ] = None
     models_in_memory: Annotated[int, Aside("Number of loaded models per worker.", at_least=1)] = 1
 
     @property
