@@ -214,7 +214,6 @@ Judges = Annotated[
     Models(
         "A language model that chooses the most sensible sentence, such as hf:gpt2; use a model "
         "that is not compared.",
-        flag="--judge",
         kind="judge",
     ),
 ]

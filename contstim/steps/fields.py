@@ -85,7 +85,6 @@ Reviews = Annotated[
     Reads(
         "A file of reviews; name several files in the order of rounds. Items that no reviewer "
         "rejected are kept if possible.",
-        flag="--review",
         content="reviews",
     ),
 ]
