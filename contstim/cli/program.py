@@ -31,7 +31,7 @@ from contstim.cli.output import (
     warn,
 )
 from contstim.errors import InputError
-from contstim.experiments.platforms.platform import options_of
+from contstim.experiments.platforms.platform import options_of, platform_names
 from contstim.options import Models
 from contstim.steps import STEPS, import_target, step_named
 from contstim.steps.step import ChangedSentences, Field, Step, fields_of, perform
@@ -187,10 +187,8 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
             raise type(error)(name_field(str(error))) from None
         except KeyboardInterrupt:
             if step.saved_results:
-                command = shlex.join(["contstim", *sys.argv[1:]])
-                warn(
-                    f"Stopped. {step.saved_results} Run the same command to continue:\n  {command}"
-                )
+                rerun = shlex.join(["contstim", *sys.argv[1:]])
+                warn(f"Stopped. {step.saved_results} Run the same command to continue:\n  {rerun}")
             raise
         _print_outcome(outcome, instance.record_path(), quiet=quiet)
 
@@ -234,7 +232,7 @@ def option(field: Field) -> Parameter:
         item: Any = get_args(kind)[0]
         kind, default = (list[item], default) if default is MISSING else (list[item] | None, None)
     elif number := next((n for n in (int, float) if n in (kind, *get_args(kind))), None):
-        # Typer passes the number as text, so that the step reports invalid numbers
+        # Typer passes the number as text, so that contstim reports invalid numbers
         metavar = metavar or f"<{number.__name__}>"
         kind, default = str | None, default if default in (None, MISSING) else str(default)
     if note.argument:
@@ -292,8 +290,6 @@ def as_flags(message: str, fields: Iterable[Field]) -> str:
 
 def _platform_targets(word: str) -> dict[str, Any]:
     """Return platform → function that returns its step; `word` is `export` or `import`."""
-    from contstim.experiments.platforms.platform import platform_names
-
     return {name: partial(step_named, f"{word} {name}") for name in platform_names()}
 
 
