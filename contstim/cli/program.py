@@ -31,7 +31,6 @@ from contstim.cli.output import (
     warn,
 )
 from contstim.errors import InputError
-from contstim.experiments.platforms.platform import options_of, platform_names
 from contstim.options import Models
 from contstim.steps import STEPS, import_target, step_named
 from contstim.steps.step import ChangedSentences, Field, Step, fields_of, perform
@@ -146,7 +145,7 @@ def _make_command(target: Any, name: str) -> Any:
 
 def command_of(function: Callable[..., None], name: str) -> Any:
     """Return the command of a function: an option for each keyword-only parameter."""
-    fields = fields_of(options_of(function))
+    fields = _parameters_of(function)
 
     def command(**options: Any) -> None:
         try:
@@ -168,7 +167,7 @@ def command_of(function: Callable[..., None], name: str) -> Any:
 def command_of_step(step: type[Step[Any]], name: str) -> Any:
     """Return the command of a step: an option for each field, and further options."""
     instead = import_target(FURTHER[step.name]) if step.name in FURTHER else None
-    further = fields_of(options_of(instead)) if instead else ()
+    further = _parameters_of(instead) if instead else ()
     name_field = partial(as_flags, fields=(*fields_of(step), *further))
 
     def command(*, quiet: bool, **options: Any) -> None:
@@ -197,6 +196,13 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
         hidden = Annotated[str | None, typer.Option(hidden=True)]
         parameters.append(parameter("prompt", hidden, None))
     return _typer_command(command, name, step.__doc__, parameters)
+
+
+def _parameters_of(function: Callable[..., Any]) -> tuple[Field, ...]:
+    """Return the keyword-only parameters of a function that are options of its command."""
+    from contstim.experiments.platforms.platform import options_of
+
+    return fields_of(options_of(function))
 
 
 def _typer_command(
@@ -290,6 +296,8 @@ def as_flags(message: str, fields: Iterable[Field]) -> str:
 
 def _platform_targets(word: str) -> dict[str, Any]:
     """Return platform → function that returns its step; `word` is `export` or `import`."""
+    from contstim.experiments.platforms.platform import platform_names
+
     return {name: partial(step_named, f"{word} {name}") for name in platform_names()}
 
 
