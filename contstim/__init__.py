@@ -113,7 +113,7 @@ if TYPE_CHECKING:
 
 @cache
 def _modules() -> dict[str, str]:
-    """Return public name → module, from the source of the imports above."""
+    """Return the module of each public name, read from the source of the imports above."""
     import ast
     from pkgutil import get_data
 

@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
 
-# Name → (order of an n-gram model or architecture of a network, epochs, learning rate). The models
-# are small, because the demo needs different models, not good ones
+# Name → order of an n-gram model or architecture of a network, number of epochs, learning rate. The
+# models are small, because the demo needs different models, not good ones
 _SMALL: Any = {"width": 64, "layers": 2, "heads": 2, "window": 32, "dropout": 0}
 _RECURRENT: Any = {"embedding": 64, "hidden": 96, "min_count": 1}
 _MODELS: dict[str, tuple[int | RecurrentSettings | TransformerSettings, int, float]] = {
@@ -67,8 +67,8 @@ _MODELS: dict[str, tuple[int | RecurrentSettings | TransformerSettings, int, flo
 }
 NAMES = tuple(_MODELS)
 _MODELS["judge"] = (5, 1, 1.0)  # chooses the most sensible sentences
-_WORDS = 7  # length of natural sentences; exact scores of BERT cost twice as much per added word
-# Pairs of models to compare; models are trained in the order of NAMES
+_WORDS = 7  # words of a natural sentence; each further word doubles the cost of exact BERT scores
+# Pairs of models to compare. Models are trained in the order of `NAMES`
 _DUELS = (("2-gram", "3-gram"), ("RNN", "LSTM"), ("3-gram", "GPT-2"), ("GPT-2", "BERT"))
 # The first searches change few words, so that sentences stay readable. Each fallback requires fewer
 # nats of disagreement; the last one may replace all words
@@ -109,7 +109,7 @@ def run_demo(
     reporter: Reporter = SILENT,
     show: Callable[[Triplet], None] = lambda _triplet: None,
 ) -> tuple[tuple[Triplet, ...], tuple[Pair, ...]]:
-    """Train one model of every kind on the embedded English and show where they disagree.
+    """Train one model of every kind on the embedded English, and show where the models disagree.
 
     Write models, texts, vocabulary, scores, pairs, triplets and a report page into a folder. Reuse
     the results of an earlier run of the same demo.
@@ -118,8 +118,8 @@ def run_demo(
         out: output folder, created if it does not exist.
         seed: seed of the text, the initial weights and every search.
         n_training: number of sentences in the training text of the models.
-        n_natural: number of generated natural sentences. Sentences with repeated or unknown words
-            and sentences of the training text are then removed.
+        n_natural: number of generated natural sentences. Of these, sentences with repeated or
+            unknown words and sentences of the training text are removed.
         n_judging: number of sentences in the training text of the judge.
         most_epochs: maximum number of epochs of every network.
         reporter: receiver of messages and progress.
@@ -129,7 +129,7 @@ def run_demo(
         Triplets, most controversial first, and natural pairs.
 
     Raises:
-        InputError: if the folder has a demo with another seed, size or version.
+        InputError: if the folder has other files, or a demo with another seed, size or version.
     """
     out = Path(out)
     goals = [search.few_changes() for search in _SEARCHES]
@@ -153,7 +153,7 @@ def run_demo(
     # Words that occur at least five times in the training text of the n-gram models. The networks
     # also know these words, except words that only occur in their validation sentences
     vocabulary = default_vocabulary([train_next(name) for name in NAMES[:2]])
-    # Sentences that are new to the models: from another seed, without the training sentences
+    # Another seed, without the training sentences, so that all sentences are new to the models
     rules = (distinct_words(vocabulary.repeatable), in_vocabulary(vocabulary), not_in(text))
     natural = _read_or_write(
         out / "natural.txt",
@@ -177,7 +177,7 @@ def run_demo(
         pair = models[first], models[second]
         if not duel or earlier_models | conventions(pair) != earlier_models:
             reporter.say(f"Searching: {first} against {second} …")
-            # Each pair of models starts from other sentences
+            # Each pair of models has its own natural sentences
             starts = likely[number :: len(_DUELS)][:_STARTS]
             duel = _search_duel(*pair, starts, vocabulary, judge, seed)
         triplets += duel
@@ -213,13 +213,13 @@ def train(
     most_epochs: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> LanguageModel:
-    """Train one of `NAMES` or the judge, or load it if it has been trained before.
+    """Train one of the models `NAMES` or the judge; load the model if it was trained before.
 
     The seed determines a network's initial weights and the order of sentences. `on_progress` is
     called after every training step of a network.
 
     Raises:
-        InputError: if the folder has a model of that name with another text or other settings.
+        InputError: if the folder has a model of this name with another text or other settings.
     """
     architecture, epochs, rate = _MODELS[name]
     epochs = min(epochs, most_epochs or epochs)
@@ -238,7 +238,7 @@ def train(
 
 
 def _claim_folder(out: Path, settings: Mapping[str, object]) -> None:
-    """Write the settings into a folder; refuse a folder with other settings, or with only files."""
+    """Write the settings into a folder; refuse a folder with other settings or with other files."""
     path = out / _SETTINGS
     if path.is_file():
         stored = read_json_object(path)
@@ -268,9 +268,9 @@ def _search_duel(
     judge: LanguageModel,
     seed: int,
 ) -> list[Triplet]:
-    """Return the first triplet whose three sentences are all different; empty if there is none.
+    """Return a list with the first triplet of three different sentences; empty if there is none.
 
-    Each search is tried on all natural sentences before the next search is tried.
+    Try each search on all natural sentences before the next search.
     """
     for search, sentence in product(_SEARCHES, natural):
         triplet, _, _ = synthesize_triplet(

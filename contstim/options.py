@@ -5,8 +5,8 @@
         per_pair: Annotated[int, Help("Triplets for each pair of models.", at_least=1)] = 10
         counts: Annotated[Path | None, Reads("A table model_1, model_2, per_pair.")] = None
 
-Options of commands, keys of study files, ranges and records follow from these notes. A field
-without a default is a required option. A field without a note is no option.
+These notes determine the options of commands, the keys of study files, ranges and records. A field
+without a default is a required option. A field without a note is not an option.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Help:
         panel: heading in the help of a command; by default the option is listed with the most
             common ones.
         folder: whether an input path may be a folder.
-        content: required content of a file (`contstim.steps.paths`), checked before a study
+        content: required content of a file (`contstim.steps.paths`). It is checked before a study
             runs.
         kind: content of the value, such as `trials`. In a study, an input gets the output of
             another section that has the same kind. An input `a|b` has one of two kinds; its
@@ -73,7 +73,7 @@ class Help:
         return tuple(self.kind.split("|")) if self.kind else ()
 
     def kind_of(self, choice: int) -> str:
-        """Kind that a stage reads, by the index of the alternative; empty without a kind."""
+        """Return the kind that a stage reads, by the index of the alternative; may be empty."""
         return self.kinds[choice] if len(self.kinds) > 1 else self.kind
 
     @property
@@ -120,10 +120,9 @@ class Help:
             return f"{self.at_least:g} or more"
         if number != number or number in (inf, -inf):
             return "a finite number"
-        if self.at_most is not None:
-            return f"{self.at_most:g} at most" if number > self.at_most else ""
-        if number > LARGEST:
-            return f"at most {LARGEST:,}"
+        largest = LARGEST if self.at_most is None else self.at_most
+        if number > largest:
+            return f"at most {largest:,}"
         return "" if number >= -LARGEST else f"at least {-LARGEST:,}"
 
 
@@ -147,16 +146,17 @@ class Writes(Help):
     """An output file or folder.
 
     Attributes:
-        beside: endings of further files written next to it, such as `.certificate.json`.
-        record: file in the output folder; the record is written next to it. By default, the record
-            is next to the output.
-        stem: whether the path is only the start of the file names, to which the endings of `beside`
-            are added. The first of these files is the table with the record.
+        beside: endings of further files next to the output, such as `.certificate.json`.
+        record: name of a file in the output folder. The record is written next to this file; by
+            default, it is written next to the output.
+        stem: whether the path is only the beginning of all file names, to which the endings of
+            `beside` are added. The first of these files is the main output, which has the record.
         formats: allowed endings of the file name of a table.
         name: path in the results of a study. `{}` is the last word of the command. `a|b` are the
             paths for two alternatives of the input. Without a name, the first output of a step has
             a default path, and other outputs are optional.
-        part: file in the output folder with the content `kind`; by default the folder itself.
+        part: name of the file with the content `kind` in the output folder; empty if the output
+            itself has this content.
         when: name of a property of the step. A study has this output only if the property is true.
     """
 
@@ -173,16 +173,12 @@ class Writes(Help):
         """Endings of all output files."""
         return self.beside if self.stem else ("", *self.beside)
 
-    @property
-    def is_folder(self) -> bool:
-        """True for a folder, which may have any name."""
-        return bool(self.record) or any(ending.startswith("/") for ending in self.beside)
-
     def path_of(self, command: str, choice: int) -> str:
-        """Path in the results of a study, by the index of the input's alternative."""
+        """Return the path in the results of a study, by the index of the input's alternative."""
         names, words = self.name.split("|"), command.split()
         name = names[choice] if len(names) > 1 else self.name
-        if name or self.is_folder:
+        # A folder may have any name
+        if name or self.record or any(ending.startswith("/") for ending in self.beside):
             return name.replace("{}", words[-1]) or "-".join(words)
         return f"{'-'.join(words)}.csv" if self.formats else ""
 
@@ -218,14 +214,13 @@ Judges = Annotated[
     Models(
         "A language model that chooses the most sensible sentence, such as hf:gpt2; use a model "
         "that is not compared.",
-        flag="--judge",
         kind="judge",
     ),
 ]
 
 
 Share = partial(Help, at_least=0, at_most=1)
-"""A proportion."""
+"""Help on a proportion, from 0 to 1."""
 
 Seed = Annotated[int, Help("Random seed.", at_least=0, at_most=2**63 - 1)]
 AnswerScale = Annotated[
@@ -237,6 +232,11 @@ AnswerScale = Annotated[
 ]
 
 
+def note_of(hint: Any) -> Help | None:
+    """Return the first `Help` of a field's annotation; None if it has no `Help`."""
+    return next((note for note in get_args(hint)[1:] if isinstance(note, Help)), None)
+
+
 def check_ranges(settings: DataclassInstance) -> None:
     """Refuse numbers that the `Help` of their field does not allow.
 
@@ -244,9 +244,8 @@ def check_ranges(settings: DataclassInstance) -> None:
         InputError: if a number is out of range (names the field and the range).
     """
     for name, hint in get_type_hints(type(settings), include_extras=True).items():
-        for note in get_args(hint)[1:]:
-            if isinstance(note, Help):
-                try:
-                    note.in_range(getattr(settings, name))
-                except ValueError as error:
-                    raise InputError(f"`{name}` {error}") from None
+        if note := note_of(hint):
+            try:
+                note.in_range(getattr(settings, name))
+            except ValueError as error:
+                raise InputError(f"`{name}` {error}") from None

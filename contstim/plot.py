@@ -1,6 +1,6 @@
 """Figures of reports, as editable axes of matplotlib.
 
-Every function returns the axes of one figure, beginning at the upper left. A heat map has two axes:
+Every function returns the axes of one figure, the upper left ones first. A heat map has two axes:
 the map and its colour scale. Notebooks display the figure; in other programs, call
 `matplotlib.pyplot.show`. To write the figure, call `axes[0].figure.savefig`. If a report has
 several figures, `name` is the file name of one of them, without the suffix. To replace a title, set

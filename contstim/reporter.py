@@ -36,7 +36,7 @@ class Reporter:
         """Report a warning, which even quiet reporters print; an empty text is ignored."""
 
     def record(self, name: str, facts: Mapping[str, object]) -> None:
-        """Add facts to the record of the step; facts with the same name are merged."""
+        """Add facts to the entry `name` in the record of the step."""
 
     def progress(self, task: str, done: float, total: float | None, note: str = "") -> None:
         """Report the progress of a task.

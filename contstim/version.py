@@ -1,4 +1,4 @@
-"""The version of the package, which the build, the records and the command line read."""
+"""Version of the package, for the build, the records and the command line."""
 
 __version__ = "0.1.0"
 """Version of the package."""

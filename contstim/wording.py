@@ -18,7 +18,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 def quantity(number: int, noun: str, plural: str = "") -> str:
     """Format a number with a noun: `1 group`, `1,200 groups`, `2 matrices`.
 
-    The plural is by default the singular with an s.
+    By default, the plural is the noun with an s.
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
@@ -26,8 +26,8 @@ def quantity(number: int, noun: str, plural: str = "") -> str:
 def printable(text: str) -> str:
     """Escape the control characters of a text, except line ends and tabs.
 
-    Otherwise, texts from a file could move the cursor of a terminal, or change its colours or the
-    direction of text.
+    Unescaped characters could move the cursor of a terminal, or change its colours or the direction
+    of text.
     """
     return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 

@@ -1,9 +1,9 @@
 """Entry point, exit and interrupts of the command line.
 
 After an input error, the program prints a message on standard error, and exits with status 2. After
-an interrupt, it exits silently with status 130. This module therefore imports little, and sets its
-interrupt handler before it imports the commands. An interrupt during a later import waits until the
-import ends.
+an interrupt, it exits silently with status 130. For this, the module imports little, and sets its
+interrupt handler before it imports the commands. After an interrupt during a later import, the
+program exits when the import ends.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def main() -> None:
         finally:
             if sys.stdout is not None:  # None if it was closed before the program began
                 sys.stdout.flush()  # raise errors here, where they can be reported
-            if _n_tries:  # an interrupt during an import is still pending
+            if _n_tries:  # an interrupt that came during an import has not been raised yet
                 raise KeyboardInterrupt
     except ContstimError as error:
         _exit_with_error(f"error: {error}")
@@ -82,7 +82,7 @@ def main() -> None:
 def _interrupt(_signal: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt; during an import, send the signal again after `_RETRY_DELAY`.
 
-    Python may lose an exception that is raised during an import, or convert it to another one.
+    Python may lose an exception during an import, or replace it by another exception.
     """
     global _n_tries
     while frame is not None and _n_tries < _MAX_TRIES:
@@ -100,7 +100,7 @@ def _interrupt(_signal: int, frame: FrameType | None) -> None:
 
 
 def _exit_at_once(*_signal: object) -> NoReturn:
-    # Python's normal exit would import modules and print messages
+    # The normal exit of Python would import modules and print messages
     os._exit(_INTERRUPTED)
 
 

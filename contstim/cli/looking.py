@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import ProgressBars, Quiet, Seed, print_rows, print_sentences, remark
+from contstim.cli.output import ProgressBars, Quiet, print_rows, print_sentences, remark
 from contstim.errors import InputError
 from contstim.models.catalog import one_at_a_time
 from contstim.models.families import families, family_named
-from contstim.models.loading import Device, Loading
+from contstim.models.loading import Device, Loading, TrustRemoteCode
 from contstim.models.specifications import CATALOGUE, parse_model, parse_models, with_contexts
+from contstim.options import Help, Seed
+from contstim.steps.fields import ModelContexts
 from contstim.steps.step import ChangedSentences
 from contstim.wording import quantity
 
@@ -22,35 +24,25 @@ if TYPE_CHECKING:
 
 
 def models(
+    *,
     specifications: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[[NAME=]MODEL]...", help="Models to test; without models, families are listed."
+        tuple[str, ...],
+        Help(
+            "Models to test; without models, families are listed.",
+            argument=True,
+            metavar="[[NAME=]MODEL]...",
         ),
-    ] = None,
-    context: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=TEXT",
-            help="Text that a causal model reads before each sentence; repeatable.",
-        ),
-    ] = None,
-    device: Annotated[Device, typer.Option(help="Device of networks.")] = "auto",
-    trust_remote_code: Annotated[
-        bool,
-        typer.Option(
-            "--trust-remote-code",
-            help="Run Python code that comes with a model; read this code first.",
-        ),
-    ] = False,
+    ] = (),
+    context: ModelContexts = (),
+    device: Annotated[Device, Help("Device of networks.")] = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Test models on 50 sentences of the embedded English, or list the families of models.
 
     For each model, the command prints the number of parameters, scoring rule, context, unknown
-    words and speed, and the number of sentences that the model prefers to a shuffled version. For a
-    causal model, it also prints the mean log-probability of the sentences after each possible
-    context.
+    words and speed. It also prints how many sentences the model prefers to a shuffled version. For
+    a causal model, it prints the mean log-probability of the sentences after each possible context.
 
     Without a model, the command lists the families that can be loaded, and the nine models of the
     2023 study.
@@ -60,12 +52,12 @@ def models(
     del quiet  # the command prints only its result
     if specifications:
         loading = Loading(device=device, trust_remote_code=trust_remote_code)
-        with_context = with_contexts(specifications, context or ())
+        with_context = with_contexts(specifications, context)
         for loaded in one_at_a_time(parse_models(with_context.values()), loading):
             _print_overview(loaded[0])
         return
     if context:
-        raise InputError("`context` needs models. Name the models.")
+        raise InputError("--context needs models. Name the models.")
     rows = [(f"{family.name}:", family.summary, ", ".join(family.rules)) for family in families()]
     print_rows(("family", "what it is", "scoring rules"), rows, texts=3, title="Families")
     entries = [(name, *entry) for name, entry in CATALOGUE.items()]
@@ -110,18 +102,17 @@ def _describe_kind(scorer: Scorer) -> str:
 
 
 def show(
-    table: Annotated[Path, typer.Argument(help="Triplets, pairs or trials.")],
-    out: Annotated[Path, typer.Option(help="The page to write.")],
+    *,
+    table: Annotated[Path, Help("Triplets, pairs or trials.", argument=True)],
+    out: Annotated[Path, Help("The page to write.")],
     scores: Annotated[
         Path | None,
-        typer.Option(
-            help="Scores of the sentences, from `score`, to show log-probabilities in pairs and "
-            "trials, and how often models agree."
+        Help(
+            "Scores of the sentences, from `score`. The page then shows log-probabilities in pairs "
+            "and trials, and how often models agree."
         ),
     ] = None,
-    title: Annotated[
-        str, typer.Option(help="Heading of the page; by default the name of the file.")
-    ] = "",
+    title: Annotated[str, Help("Heading of the page; by default the name of the file.")] = "",
     quiet: Quiet = False,
 ) -> None:
     """Write a page of stimuli: sentences and log-probabilities, with changed words highlighted.
@@ -147,8 +138,9 @@ def show(
 
 
 def check(
-    platform: Annotated[str, typer.Argument(help="Platform or standard, such as psych-ds.")],
-    folder: Annotated[Path, typer.Argument(help="The folder to check.")],
+    *,
+    platform: Annotated[str, Help("Platform or standard, such as psych-ds.", argument=True)],
+    folder: Annotated[Path, Help("The folder to check.", argument=True)],
     quiet: Quiet = False,
 ) -> None:
     """Check a folder against the rules of a format; the exit status is 1 if a rule is broken.
@@ -171,15 +163,16 @@ def check(
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder to write.")] = Path("contstim-demo"),
+    *,
+    out: Annotated[Path, Help("The folder to write.")] = Path("contstim-demo"),
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Show the main workflow from start to end, on embedded text and small models.
 
-    Trains a 2-gram, a 3-gram, an RNN, an LSTM, a small GPT-2 and a small BERT in about a minute. As
-    soon as two models are trained, it prints sentences on which they disagree. A second run with
-    the same folder uses the trained models.
+    The demo trains a 2-gram, a 3-gram, an RNN, an LSTM, a small GPT-2 and a small BERT in about a
+    minute. As soon as two models are trained, it prints sentences on which they disagree. A second
+    run with the same folder uses the trained models.
 
     Example: `contstim demo --out contstim-demo`
     """

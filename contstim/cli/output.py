@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from contstim.steps.step import ChangedSentences
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
-Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 
 _MAX_COLUMNS_WITH_LINES = 6
 INCOMPLETE = 3
@@ -47,7 +46,7 @@ def results_table(*header: str, texts: int = 1, title: str | None = None) -> Tab
     from rich.box import HEAVY_HEAD, SIMPLE_HEAD
     from rich.table import Table
 
-    # With many columns, lines between them would need too much width
+    # A table of many columns has no lines between them, because the lines need width
     box = HEAVY_HEAD if len(header) <= _MAX_COLUMNS_WITH_LINES else SIMPLE_HEAD
     table = Table(title=title, title_justify="left", box=box)
     for index, name in enumerate(header):
@@ -122,11 +121,8 @@ def warn(text: str) -> None:
         print(f"warning: {printable(text)}", file=sys.stderr)
 
 
-def show_warning(
-    message: Warning | str, category: type[Warning], *_where: object, **_options: object
-) -> None:
+def show_warning(message: Warning | str, *_details: object, **_options: object) -> None:
     """Print a Python warning without its source line; replaces `warnings.showwarning`."""
-    del category
     warn(str(message))
 
 
@@ -192,9 +188,9 @@ class ProgressBars(Reporter):
         amount, remaining = f"{done:,.0f}", ""
         if total:
             percent = f"{100 * done / total:.0f} %"
-            # If `done` has a fraction, it is a sum of weights, which a count of items must not show
+            # If `done` has a fraction, it is a sum of weights, and not a number of items to print
             amount = f"{amount} of {total:,.0f} ({percent})" if done == int(done) else percent
-            # Estimate from the progress of this process, because only its duration is known
+            # The estimate uses only the progress of this process, whose duration is known
             done_now = done - bar.fields["before"]
             if done_now > 0 and done < total:
                 remaining = f"about {duration((bar.elapsed or 0) * (total - done) / done_now)} left"

@@ -1,7 +1,8 @@
 """The program and its commands. A command is created only when it is called.
 
 A step's docstring is its help page, and its fields are its options (`contstim.steps.step`). Other
-commands, such as `contstim run`, are functions with parameters annotated for Typer.
+commands, such as `contstim run`, are functions. Their keyword-only parameters are declared like the
+fields of steps (`contstim.options`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 from dataclasses import MISSING, replace
 from functools import cache, partial
 from importlib.util import find_spec
-from inspect import Parameter, Signature, cleandoc
+from inspect import Parameter, Signature, cleandoc, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_origin
 
@@ -37,17 +38,17 @@ from contstim.version import __version__
 from contstim.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from contstim.steps.step import Outcome
 
 Targets: TypeAlias = "Mapping[str, str | TyperGroup | Callable[[], Any]]"
 
-FURTHER = {"review": ("contstim.cli.serving:REVIEW_OPTIONS", "contstim.cli.serving:review")}
-"""Name of a step → additional options of its command, and a function that can replace the run.
+FURTHER = {"review": "contstim.cli.serving:review"}
+"""Name of a step → function that can replace the run, as `module:name`.
 
-Both are `module:name`. The function receives the step and the additional options. If it returns
-False, the step runs as usual.
+The function receives the step and `quiet`. Its other keyword-only parameters are further options of
+the command. If it returns False, the step runs as usual.
 """
 
 GROUPS: dict[str, Any] = {
@@ -61,16 +62,19 @@ _N_FIRST = 5  # number of options that the help shows first
 _NAME = re.compile(r"`([a-z][a-z0-9_]*)`")
 
 
-def deferred(name: str, page: str, make: Callable[[], Any]) -> Any:
+def deferred(name: str, page: str, load: Callable[[], Any]) -> Any:
     """Return a placeholder for a command, which is made when it is called.
 
-    Lists of commands need only the name and the help text, `page`.
+    Lists of commands need only the name and the help text, `page`. For a call, `load` returns the
+    step or function of the command.
     """
     # Lists show the first clause if it fits into a line
     short = re.match(r".{1,62}?(?=[.,:;](?:\s|$))", page.partition("\n\n")[0])
     text = short and short[0]
     command: Any = TyperCommand(name, callback=lambda: None, help=cleandoc(page), short_help=text)
-    command.make_context = lambda *args, **kwargs: make().make_context(*args, **kwargs)
+    command.make_context = lambda *args, **kwargs: _make_command(load(), name).make_context(
+        *args, **kwargs
+    )
     return command
 
 
@@ -80,7 +84,7 @@ class CommandGroup(TyperGroup):
     Args:
         targets: name of a command → target, or a function that returns this mapping; by default
             `TARGETS`. A target is `module:name` of a step or function, another group, or a function
-            that returns a step. The function returns None if there is no such command.
+            that returns a step. This function returns None if there is no such command.
         about: arguments of Typer's groups.
     """
 
@@ -107,21 +111,15 @@ class CommandGroup(TyperGroup):
         del ctx
         target = self.targets.get(cmd_name)
         if isinstance(target, str):
-            return deferred(
-                cmd_name,
-                _read_docstring(target),
-                lambda: _make_command(import_target(target), cmd_name),
-            )
+            return deferred(cmd_name, _read_docstring(target), partial(import_target, target))
         if target is None or isinstance(target, TyperGroup):
             return target
         step = target()
-        return step and deferred(
-            cmd_name, step.__doc__ or "", lambda: _make_command(step, cmd_name)
-        )
+        return step and deferred(cmd_name, step.__doc__ or "", target)
 
 
 def group(name: str, summary: str, targets: Targets | Callable[[], Targets]) -> CommandGroup:
-    """Return a group of commands; a call of the group without a command lists them."""
+    """Return a group of commands; without a command, the group prints the list of its commands."""
     return CommandGroup(targets, name=name, help=summary, short_help=summary[:-1], **GROUPS)
 
 
@@ -146,58 +144,78 @@ def _make_command(target: Any, name: str) -> Any:
 
 
 def command_of(function: Callable[..., None], name: str) -> Any:
-    """Return the Typer command for a function."""
-    program = typer.Typer(
-        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
-    )
-    program.command(name)(function)
-    return typer.main.get_command(program)
+    """Return the command of a function: an option for each keyword-only parameter."""
+    fields = _parameters_of(function)
+
+    def command(**options: Any) -> None:
+        try:
+            values = {
+                field.name: field.checked(value)
+                for field in fields
+                if (value := options.pop(field.name)) is not None
+            }
+        except InputError as error:
+            raise type(error)(as_flags(str(error), fields)) from None
+        function(**values, **options)
+
+    parameters = [*map(option, fields)]
+    if "quiet" in signature(function).parameters:
+        parameters.append(_QUIET)
+    return _typer_command(command, name, function.__doc__, parameters)
 
 
 def command_of_step(step: type[Step[Any]], name: str) -> Any:
-    """Return the command of a step: an option for each field, and additional options."""
-    further, instead = (
-        map(import_target, FURTHER[step.name]) if step.name in FURTHER else ((), None)
-    )
+    """Return the command of a step: an option for each field, and further options."""
+    instead = import_target(FURTHER[step.name]) if step.name in FURTHER else None
+    further = _parameters_of(instead) if instead else ()
+    name_field = partial(as_flags, fields=(*fields_of(step), *further))
 
     def command(*, quiet: bool, **options: Any) -> None:
         if options.pop("prompt", None) is not None:
             raise InputError(
                 "Unknown option --prompt. Use --context NAME=TEXT, which is for one model."
             )
-        further_values = {option.name: options.pop(option.name) for option in further}
-        # Typer passes a list for a repeatable option, and None for an option that is not set
-        values = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in options.items()
-            if value is not None
-        }
         try:
-            instance = step.of(values)
+            further_values = {f.name: f.checked(options.pop(f.name)) for f in further}
+            # Typer passes None for an option that is not set
+            instance = step.of({n: value for n, value in options.items() if value is not None})
             if instead and instead(instance, quiet=quiet, **further_values):
                 return
-            outcome = perform(
-                instance, ProgressBars(quiet=quiet, name_field=partial(as_flags, step=step))
-            )
+            outcome = perform(instance, ProgressBars(quiet=quiet, name_field=name_field))
         except InputError as error:
-            raise type(error)(as_flags(str(error), step)) from None
+            raise type(error)(name_field(str(error))) from None
         except KeyboardInterrupt:
             if step.saved_results:
-                command = shlex.join(["contstim", *sys.argv[1:]])
-                warn(
-                    f"Stopped. {step.saved_results} Run the same command to continue:\n  {command}"
-                )
+                rerun = shlex.join(["contstim", *sys.argv[1:]])
+                warn(f"Stopped. {step.saved_results} Run the same command to continue:\n  {rerun}")
             raise
         _print_outcome(outcome, instance.record_path(), quiet=quiet)
 
-    parameters = [*map(option, _order_fields(step)), *further, parameter("quiet", Quiet, False)]
+    parameters = [*map(option, (*_order_fields(step), *further)), _QUIET]
     if hasattr(step, "context"):
         hidden = Annotated[str | None, typer.Option(hidden=True)]
         parameters.append(parameter("prompt", hidden, None))
+    return _typer_command(command, name, step.__doc__, parameters)
+
+
+def _parameters_of(function: Callable[..., Any]) -> tuple[Field, ...]:
+    """Return the keyword-only parameters of a function that are options of its command."""
+    from contstim.experiments.platforms.platform import options_of
+
+    return fields_of(options_of(function))
+
+
+def _typer_command(
+    command: Callable[..., None], name: str, page: str | None, parameters: list[Parameter]
+) -> Any:
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
-    command.__doc__ = cleandoc(step.__doc__ or "")
-    return command_of(command, name)
+    command.__doc__ = cleandoc(page or "")
+    program = typer.Typer(
+        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
+    )
+    program.command(name)(command)
+    return typer.main.get_command(program)
 
 
 def _order_fields(step: type[Step[Any]]) -> Iterator[Field]:
@@ -220,7 +238,7 @@ def option(field: Field) -> Parameter:
         item: Any = get_args(kind)[0]
         kind, default = (list[item], default) if default is MISSING else (list[item] | None, None)
     elif number := next((n for n in (int, float) if n in (kind, *get_args(kind))), None):
-        # Typer passes the number as text, so that the step reports invalid numbers
+        # Typer passes the number as text, so that contstim reports invalid numbers
         metavar = metavar or f"<{number.__name__}>"
         kind, default = str | None, default if default in (None, MISSING) else str(default)
     if note.argument:
@@ -246,6 +264,9 @@ def parameter(name: str, annotation: object, default: object = MISSING) -> Param
     return Parameter(name, Parameter.KEYWORD_ONLY, default=empty, annotation=annotation)
 
 
+_QUIET = parameter("quiet", Quiet, False)
+
+
 def _print_outcome(outcome: Outcome[Any], record: Path | None, *, quiet: bool) -> None:
     """Print a step's result and the path of its page, and set the exit status."""
     for part in outcome.parts:
@@ -267,14 +288,14 @@ def dashed(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def as_flags(message: str, step: type[Step[Any]]) -> str:
-    """Replace the field names between backticks in a message by options."""
-    flags = {field.name: field.note.flag or dashed(field.name) for field in fields_of(step)}
+def as_flags(message: str, fields: Iterable[Field]) -> str:
+    """Replace the names of fields between backticks in a message by options."""
+    flags = {field.name: field.note.flag or dashed(field.name) for field in fields}
     return _NAME.sub(lambda match: flags.get(match[1], match[0]), message)
 
 
 def _platform_targets(word: str) -> dict[str, Any]:
-    """Return platform → function that returns its step; `word` is export or import."""
+    """Return platform → function that returns its step; `word` is `export` or `import`."""
     from contstim.experiments.platforms.platform import platform_names
 
     return {name: partial(step_named, f"{word} {name}") for name in platform_names()}
@@ -317,7 +338,6 @@ TARGETS = _make_targets()
 
 app = typer.Typer(
     cls=CommandGroup,
-    help="Make language models disagree, and let people decide which one is right.",
     pretty_exceptions_enable=False,
     **GROUPS,
 )

@@ -8,114 +8,91 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from contstim.cli.output import Quiet, remark, warn
-from contstim.cli.program import parameter
 from contstim.errors import InputError, needing
+from contstim.options import Help
 from contstim.steps.review import WriteReviewPage
 from contstim.wording import quantity
 
-_Port = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free port.")]
-_Serve = Annotated[
-    bool,
-    typer.Option("--serve", help="Serve the page and save each decision in review.csv next to it."),
-]
-REVIEW_OPTIONS = (parameter("serve", _Serve, False), parameter("port", _Port, 8001))
-"""Additional options of `contstim review`."""
+_Port = Annotated[int, Help("Port; 0 for any free port.", at_least=0, at_most=65535)]
 
 
 def collect(
-    folder: Annotated[Path, typer.Argument(help="An experiment, from `export jspsych`.")],
+    *,
+    folder: Annotated[Path, Help("An experiment, from `export jspsych`.", argument=True)],
     database: Annotated[
-        Path | None,
-        typer.Option(help="Database of answers; by default FOLDER.sqlite next to the folder."),
+        Path | None, Help("Database of answers; by default FOLDER.sqlite next to the folder.")
     ] = None,
     host: Annotated[
-        str,
-        typer.Option(
-            help="Network address of the server; 0.0.0.0 allows access from other machines."
-        ),
+        str, Help("Network address of the server; 0.0.0.0 allows access from other machines.")
     ] = "127.0.0.1",
     port: _Port = 8000,
     code: Annotated[
         str | None,
-        typer.Option(
-            help="The completion code; by default the code of the export. Without an exported "
-            "code and without --redirect, each participant gets an individual code."
+        Help(
+            "The completion code; by default the code of the export. Without an exported code and "
+            "without --redirect, each participant gets an individual code."
         ),
     ] = None,
     redirect: Annotated[
         str | None,
-        typer.Option(
-            help="Web address to which participants are sent when all answers are saved, such as "
+        Help(
+            "Web address to which participants are sent when all answers are saved, such as "
             "Prolific's completion link."
         ),
     ] = None,
     dropout: Annotated[
         float,
-        typer.Option(
-            min=0.1,
-            help="Minutes without an answer after which another participant may take the place "
-            "in the group.",
+        Help(
+            "Minutes without an answer after which another participant may take the place in the "
+            "group.",
+            at_least=0.1,
         ),
     ] = 30,
     participants: Annotated[
-        int, typer.Option(min=0, help="Maximum number of participants; 0 closes the study.")
+        int, Help("Maximum number of participants; 0 closes the study.", at_least=0)
     ] = 10_000,
     per_group: Annotated[
         int,
-        typer.Option(
-            "--participants-per-group",
-            min=1,
-            help="Maximum number of participants of each group, such as people_per_list of waves.",
+        Help(
+            "Maximum number of participants of each group, such as people_per_list of waves.",
+            flag="--participants-per-group",
+            at_least=1,
         ),
     ] = 10_000,
     behind_proxy: Annotated[
-        bool,
-        typer.Option(
-            "--behind-proxy", help="Trust the header X-Forwarded-For of a proxy on this machine."
-        ),
+        bool, Help("Trust the header X-Forwarded-For of a proxy on this machine.")
     ] = False,
     accept_platform_ids: Annotated[
         bool,
-        typer.Option(
-            "--accept-platform-ids",
-            help="Admit each ID of Prolific, SONA or MTurk once; participants can resume only "
-            "in the same browser.",
+        Help(
+            "Admit each ID of Prolific, SONA or MTurk once; participants can resume only in the "
+            "same browser."
         ),
     ] = False,
     rehearsal: Annotated[
         bool,
-        typer.Option(
-            "--rehearsal",
-            help="Admit artificial participants, for a test; use another database than for people.",
-        ),
+        Help("Admit artificial participants, for a test; use another database than for people."),
     ] = False,
     links: Annotated[
         Path | None,
-        typer.Option(
-            help="Do not serve. Print each participant's link (CSV), for the IDs in this file, "
-            "one per line."
+        Help(
+            "Do not serve. Print each participant's link (CSV), for the IDs in this file, one per "
+            "line."
         ),
     ] = None,
     url: Annotated[
-        str,
-        typer.Option(
-            help="With --links: public address of the page; by default http://HOST:PORT/."
-        ),
+        str, Help("With --links: public address of the page; by default http://HOST:PORT/.")
     ] = "",
     whose: Annotated[
         str | None,
-        typer.Option(
-            help="Do not serve. Print which participant has this completion code, ID or name."
-        ),
+        Help("Do not serve. Print which participant has this completion code, ID or name."),
     ] = None,
     withdraw: Annotated[
         str | None,
-        typer.Option(
-            help="Do not serve. Delete the answers of the participant with this ID, completion "
-            "code or name."
+        Help(
+            "Do not serve. Delete the answers of the participant with this ID, completion code or "
+            "name."
         ),
     ] = None,
     quiet: Quiet = False,
@@ -124,7 +101,7 @@ def collect(
 
     The page reports an answer as saved only after it is on disk. A restarted server continues with
     the same database. To download responses, use the administrator's token. It is in a file next to
-    the database, unless the environment variable CONTSTIM_ADMIN_TOKEN sets it.
+    the database, unless the environment variable CONTSTIM_ADMIN_TOKEN sets the token.
 
     Example: `contstim collect experiment --port 8000`
     """
@@ -209,7 +186,15 @@ def _public_address(url: str, host: str, port: int) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> bool:
+def review(
+    step: WriteReviewPage,
+    *,
+    quiet: Quiet = False,
+    serve: Annotated[
+        bool, Help("Serve the page and save each decision in review.csv next to it.")
+    ] = False,
+    port: _Port = 8001,
+) -> bool:
     """If `serve` is set, serve the page until the server is stopped; return `serve`."""
     if not serve:
         return False

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contstim.cli.output import INCOMPLETE, ProgressBars, Quiet, print_rows, remark, warn
+from contstim.options import Help, Models
 from contstim.wording import duration_range, printable, quantity
 
 if TYPE_CHECKING:
@@ -18,26 +19,18 @@ if TYPE_CHECKING:
     from contstim.study.states import StageState
     from contstim.study.study import StudyStage
 
-StudyFile = Annotated[Path, typer.Argument(help="The study file, or its folder.")]
+StudyFile = Annotated[Path, Help("The study file, or its folder.", argument=True)]
 _STUDY_FILE = Path("study.toml")
 
 
 def new(
-    name: Annotated[Path, typer.Argument(help="The folder of the study.")],
-    model: Annotated[
-        list[str] | None,
-        typer.Option(metavar="[NAME=]MODEL", help="A model to compare. Repeatable."),
-    ] = None,
+    *,
+    name: Annotated[Path, Help("The folder of the study.", argument=True)],
+    model: Annotated[tuple[str, ...], Models("A model to compare.")] = (),
     judge: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[NAME=]MODEL",
-            help="A model outside the comparison that chooses sentences. Repeatable.",
-        ),
-    ] = None,
-    text: Annotated[
-        Path | None, typer.Option(help="Text of the natural sentences, one a line.")
-    ] = None,
+        tuple[str, ...], Models("A model outside the comparison that chooses sentences.")
+    ] = (),
+    text: Annotated[Path | None, Help("Text of the natural sentences, one per line.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a small study file to start from, which can be run without changes.
@@ -51,30 +44,28 @@ def new(
     """
     from contstim.study.study_file import new_study
 
-    path = new_study(name, model or (), judge or (), text)
+    path = new_study(name, model, judge, text)
     remark(f"{path}: a small study to start from. Run it with: contstim run {path}", quiet=quiet)
 
 
 def run(
+    *,
     study: StudyFile = _STUDY_FILE,
     until: Annotated[
-        str | None,
-        typer.Option(metavar="STAGE", help="Stop after this stage, such as sentences."),
+        str | None, Help("Stop after this stage, such as sentences.", metavar="STAGE")
     ] = None,
     first: Annotated[
         str | None,
-        typer.Option("--from", metavar="STAGE", help="Rerun this stage even if it is up to date."),
+        Help("Rerun this stage even if it is up to date.", flag="--from", metavar="STAGE"),
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Overwrite files that were changed by hand.")
-    ] = False,
+    overwrite: Annotated[bool, Help("Overwrite files that were changed by hand.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Run all stages of a study that are not up to date.
 
     A stage is up to date if its input files, its keys in the study file and the version of its code
     are unchanged. An interrupted run continues where it stopped. Results are written to the folder
-    results next to the study file. The page index.html, in the same place, shows the results.
+    `results` next to the study file. The page index.html next to the study file shows the results.
 
     If you change a result by hand, later stages use the changed file, and a warning names it.
 
@@ -116,7 +107,8 @@ def run(
     counts = f"{quantity(n_done, 'stage')} done, {len(done.unchanged):,} unchanged."
     remark(counts, quiet=quiet)
     for name, warnings in done.incomplete.items():
-        for text in warnings:  # print again, because they may be far above or from an earlier run
+        # Print the warnings again, because they may be far above or from an earlier run
+        for text in warnings:
             warn(text)
         warn(f"{name} is incomplete (see above); the study continues with the existing items.")
     if done.incomplete:
@@ -124,17 +116,15 @@ def run(
 
 
 def plan(
+    *,
     study: StudyFile = _STUDY_FILE,
-    measure: Annotated[
-        bool,
-        typer.Option("--measure/--no-measure", help="Measure models and searches on this machine."),
-    ] = True,
+    measure: Annotated[bool, Help("Measure models and searches on this machine.")] = True,
     quiet: Quiet = False,
 ) -> None:
-    """Print what a run would do, whether it can succeed, what its tests can show, and its duration.
+    """Print the stages of a run, whether it can succeed, its duration, and the power of its tests.
 
     Training, scoring and searching are measured briefly, unless an earlier plan or run measured
-    them. This takes a minute at most. The command writes only the measured durations, to the folder
+    them. This takes at most a minute. The command writes only the measured durations, to the folder
     results.
 
     Example: `contstim plan study.toml`
@@ -193,17 +183,14 @@ def _time_text(row: StagePlan) -> str:
 def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
     enough = f"{planned.missing_sentences:,} too few" if planned.missing_sentences else "enough"
     fewer = ", or fewer if a model does not know all words" if supply.may_be_fewer else ""
-    print(
-        printable(
-            f"{supply.path} has {quantity(supply.number, 'natural sentence')}{fewer}: {enough}."
-        )
-    )
+    number = quantity(supply.number, "natural sentence")
+    print(printable(f"{supply.path} has {number}{fewer}: {enough}."))
     if supply.found_sentences is not None:
         print("\n".join(supply.found_sentences.lines(planned.numbers.needs)))
 
 
-def status(study: StudyFile = _STUDY_FILE) -> None:
-    """Print for every stage whether it is done, when, how long it took, and why it is stale.
+def status(*, study: StudyFile = _STUDY_FILE) -> None:
+    """Print the state of every stage, the time and duration of its last run, and why it is stale.
 
     A stage is "interrupted" if it failed, or if a run was stopped during this stage. The command
     also updates index.html if a run was killed.
@@ -224,24 +211,22 @@ def status(study: StudyFile = _STUDY_FILE) -> None:
 
 
 def verify(
+    *,
     folder: Annotated[
-        Path, typer.Argument(help="A folder of a study or of single commands, or an archive.")
+        Path, Help("A folder of a study or of single commands, or an archive.", argument=True)
     ] = Path(),
     list_all: Annotated[
         bool,
-        typer.Option(
-            "--all", help="Also list unchanged files, with the inputs from which they were made."
-        ),
+        Help("Also list unchanged files, with the inputs from which they were made.", flag="--all"),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Check whether all files of a folder are unchanged, and were made from the current inputs.
 
     The record of a file contains checksums of the inputs and outputs of the command that wrote it.
-    `verify` lists files that are missing, that were changed by hand, or that were made from inputs
-    that have changed since. It also lists files without a record. A file is "given" if no command
-    with a record in the folder wrote it. A file "goes on changing" if commands add to it: an
-    example is a database.
+    `verify` lists files that are missing, that were changed by hand, or whose inputs have changed
+    since. It also lists files without a record. A file is "given" if no command with a record in
+    the folder wrote it. A file "goes on changing" if commands add to it, for example a database.
 
     An archive (a folder or a zip) is also compared with its archive.json, which reveals edited,
     added and removed files. If the archive was run again, `verify` compares the new results with
@@ -264,36 +249,28 @@ def verify(
 
 
 def archive(
-    out: Annotated[
-        Path, typer.Option(help="A file that ends in .zip, or a new folder.", metavar="ZIP|FOLDER")
-    ],
+    *,
+    out: Annotated[Path, Help("A file that ends in .zip, or a new folder.", metavar="ZIP|FOLDER")],
     study: StudyFile = _STUDY_FILE,
     without: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Exclude this file or folder, and list its checksum in archive.json; repeatable.",
-        ),
-    ] = None,
+        tuple[str, ...],
+        Help("Exclude this file or folder, and list its checksum in archive.json.", metavar="FILE"),
+    ] = (),
     largest: Annotated[
-        float, typer.Option(min=0, metavar="MB", help="Also exclude inputs larger than this.")
+        float, Help("Also exclude inputs larger than this.", at_least=0, metavar="MB")
     ] = 500,
     as_it_is: Annotated[
-        bool,
-        typer.Option(
-            "--as-it-is",
-            help="Archive the study even if stages are stale, missing or changed by hand.",
-        ),
+        bool, Help("Archive the study even if stages are stale, missing or changed by hand.")
     ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Write an archive of a study, with everything needed to reproduce and publish it.
 
-    The zip or folder contains the study file, its inputs, all results, the installed versions, a
-    datasheet of the materials, a methods section with all numbers, a draft of a preregistration,
-    and a Psych-DS data set if there are responses. Questions that only you can answer begin with
-    "To fill in". `contstim run` in the unpacked archive repeats the study, and `contstim verify`
-    compares the results.
+    The zip or folder contains the study file, its inputs, all results and the installed versions.
+    It also contains a datasheet of the materials, a methods section with all numbers, and a draft
+    of a preregistration. If there are responses, it contains a Psych-DS data set. Questions that
+    only you can answer begin with "To fill in". In the unpacked archive, `contstim run` repeats the
+    study, and `contstim verify` compares the results.
 
     Example: `contstim archive --out study.zip`
     """
@@ -303,7 +280,7 @@ def archive(
     manifest, questions = archive_study(
         read_study(study),
         out,
-        without=without or (),
+        without=without,
         largest=largest,
         as_it_is=as_it_is,
         reporter=ProgressBars(quiet=quiet),

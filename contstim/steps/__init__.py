@@ -47,11 +47,13 @@ _PLACES = {
     "generate minimal-pairs": "generation:GenerateMinimalPairs",
 }
 BY_DEFAULT = ("sentences", "score")
-"""Steps without a section in the study file that run if another step reads their output."""
+"""Steps that need no section in a study file: they run if another step reads their output."""
 
 STEPS = {name: f"contstim.steps.{target}" for name, target in _PLACES.items()}
 """Words of a command → `module:name` of its step, or `module:name.key` if `name` is a dictionary.
-The registry of platforms defines further steps, such as `import jspsych`."""
+
+The registry of platforms defines further steps, such as `import jspsych`.
+"""
 
 
 def import_target(target: str) -> Any:

@@ -62,16 +62,16 @@ class OfAnswers(Step[Value], name=""):
     scale: AnswerScale = None
 
     def with_answers(self, exclusions: Excluding) -> Excluding:
-        """Return the rules, with a path of the table of answers if `require` needs this table.
+        """Return the exclusions; if `require` is set, with the table of answers to questions.
 
-        By default, the table is next to the responses.
+        By default, this table is next to the responses.
         """
         if not exclusions.require or exclusions.participants is not None:
             return exclusions
         return replace(exclusions, participants=questions_beside(self.responses))
 
     def further_reads(self) -> list[Path]:
-        """Return the tables of answers to questions, if `require` is set."""
+        """Return the tables of answers to questions that `require` needs."""
         rules = (value for value in vars(self).values() if isinstance(value, Exclusions))
         tables = (self.with_answers(rule).participants for rule in rules)
         return [path for path in tables if path is not None]
@@ -128,7 +128,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
         Literal["auto", "groups", "participants", "crossed"],
         Help(
             "Random factor of tests: groups, participants, or participants and items (crossed). "
-            "auto: groups, or crossed if there are too few groups or groups share items."
+            "auto: groups; crossed if there are too few groups, or if groups share items."
         ),
     ] = "auto"
     correction: Annotated[
@@ -141,8 +141,8 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
     primary: Annotated[
         Literal["accuracy", "signed-rank-cosine"] | None,
         Help(
-            "Measure that decides the verdict, over all trials; by default signed-rank-cosine "
-            "or, for choices, accuracy."
+            "Measure that decides the verdict, over all trials; by default signed-rank-cosine, "
+            "for choices accuracy."
         ),
     ] = None
     fdr: Annotated[float, Share("False discovery rate, or family-wise error rate.")] = 0.05
@@ -178,7 +178,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
 
     def work(self, reporter: Reporter) -> Outcome[Analysis]:
         """Compare the models, and write tables, figures and pages."""
-        if self.pair:  # before the comparison, which takes minutes
+        if self.pair:  # checked before the comparison, which takes minutes
             require_rivals(read_trials(self.trials), self.pair)
         design, responses, table = self.read_inputs()
         analysis = analyze(
@@ -228,7 +228,7 @@ def shown_of(analysis: Analysis) -> list[str | Table]:
     columns = []
     for result in results:
         below = result.below_ceiling()
-        # A space instead of an asterisk keeps digits aligned
+        # The space, which replaces the asterisk, keeps digits aligned
         columns.append(
             {r.model: f"{r.value:.2f}{'*' if r.model in below else ' '}" for r in result.models}
         )
@@ -363,10 +363,10 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
 class CompareControls(OfAnswers[Controls], name="controls", version=2):
     """Test whether token counts or other features of sentences predict preferences of models.
 
-    Writes token_counts.csv and feature_preferences.csv. The first has a binomial test for each
-    model: whether the model prefers the sentence with fewer tokens. The second tests on pairs of
-    synthetic sentences whether the sentences that a model prefers have more of a feature, such as
-    word frequency, than the sentences that participants prefer.
+    Writes token_counts.csv and feature_preferences.csv. The first table has a binomial test for
+    each model: whether the model prefers the sentence with fewer tokens. The second table is about
+    pairs of synthetic sentences, and features such as word frequency. A t-test compares the feature
+    in the sentences that a model prefers and in the sentences that participants prefer.
 
     Example: `contstim controls --trials trials.csv --responses responses.csv --scores scores.csv
     --text corpus.txt --model hf:gpt2 --out controls`

@@ -62,9 +62,10 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
     evidence of an answer about two synthetic sentences.
 
     No group sees a sentence twice. All groups have the same number of trials of each condition,
-    model pair and role (which model rejects the synthetic sentence, or is right about a minimal
-    pair). An independent check verifies the finished table. The command also writes a certificate,
-    and a summary for ethics committees and the preregistration (`….summary.md`, `….summary.png`).
+    model pair and role. The role is the model that rejects the synthetic sentence, or that is right
+    about a minimal pair. An independent check verifies the finished table. The command also writes
+    a certificate, and a summary for ethics committees and the preregistration (`….summary.md`,
+    `….summary.png`).
 
     After a review, as many trials as possible stay in their groups, and rejected random and catch
     trials are replaced. To replace rejected pairs, minimal pairs and triplets, first run `select
@@ -92,8 +93,7 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
         Path | None, reads_kind("Selected minimal pairs.", "minimal pairs")
     ] = None
     sentences: Annotated[
-        Path | None,
-        reads_kind("Natural sentences for random pairs and catch trials.", "sentences"),
+        Path | None, reads_kind("Natural sentences for random pairs and catch trials.", "sentences")
     ] = None
     groups: Annotated[int, Help("Number of groups of participants.", at_least=1)] = 10
     random_per_group: Annotated[int, Help("Random natural pairs per group.", at_least=0)] = 3
@@ -145,9 +145,8 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
             scale=self.scale,
             attention=[] if self.attention is None else read_attention(self.attention),
         )
-        rows = design.trials
         summary = self._summary(design, natural, triplets)
-        write_table(self.out, trial_columns(rows))
+        write_table(self.out, trial_columns(design.trials))
         certificate = design.certificate
         certificate.save(Path(f"{self.out}.certificate.json"))
         write_text(Path(f"{self.out}.summary.md"), summary_report(summary).markdown())
@@ -167,8 +166,7 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
             f"participant, about {quantity(minutes, 'minute')}; {certificate.status}. "
             f"Read {self.out}.summary.md before you preregister."
         )
-        if changed := report_changes(design.changed, "trial", reporter):
-            facts["changed"] = changed
+        facts |= report_changes(design.changed, "trial", reporter)
         for note in filter(None, (summary.notes["shared"], summary.notes["catch"])):
             reporter.say(note)
         return Outcome(design, facts)
@@ -181,19 +179,19 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
         summary = summarise(design, frequencies, seconds_per_trial=self.seconds_per_trial)
         if triplets:
             flags = flags_of(triplets, text=self.text)
-            # The required nats are an option of the selection, and not known here
+            # `enough` is an option of the selection of triplets, and is not known here
             figures = figures_of(triplets, flags.share, flags.table, enough=None)
             summary = replace(summary, figures=figures_table(figures))
-        flagged = {"flags": flags_of(trials, text=self.text).text}
-        return replace(summary, notes={**summary.notes, **flagged})
+        flags_text = flags_of(trials, text=self.text).text
+        return replace(summary, notes={**summary.notes, "flags": flags_text})
 
 
 def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
-    """Read pairs of instructions: the sentence that participants should choose, and another one.
+    """Read pairs of instructions: a sentence that participants should choose, and another one.
 
     Args:
-        path: a table with the columns sentence_1, such as `Please choose this sentence to show that
-            you read`, and sentence_2, which also asks participants to choose sentence_1.
+        path: a table with the columns sentence_1 and sentence_2. Both sentences ask participants to
+            choose sentence_1, such as `Please choose this sentence to show that you read`.
 
     Raises:
         InputError: if the table cannot be read, lacks a column, or compares a sentence with itself.

@@ -57,12 +57,7 @@ _PER_PARADIGM = 10  # minimal pairs of each embedded paradigm
 _N_SHOWN = 10  # triplets of each pair of models that the command prints
 
 
-class FindDifferences(
-    SearchesTriplets,
-    Step[list[Difference]],
-    name="diff",
-    saved_results="All scores and sentences so far are saved in the store.",
-):
+class FindDifferences(SearchesTriplets, Step[list[Difference]], name="diff"):
     """Find where two or more models part, and write a page about it; needs no study and no data.
 
     Two models part on a pair of sentences if they prefer different ones. The command compares the
@@ -105,6 +100,7 @@ class FindDifferences(
     loading: Loading = DEFAULT_LOADING
     context: ModelContexts = ()
     seed: Seed = 0
+    saved_results = "All scores and sentences so far are saved in the store."
     leave_out = frozenset(
         "fix exclude same_length same_frequency max_changes max_scored recipe restarts "
         "allow_unknown".split()

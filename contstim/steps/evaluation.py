@@ -60,13 +60,14 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
     from contstim.words.sentence import Sentence
 
-_LONG = 3600.0  # seconds of scoring above which a warning names a faster rule
+_LONG = 3600.0  # seconds; if scoring takes longer, a warning names a faster rule
 _MANY = 100  # minimum number of sentences for this warning
 
 
-class _Evaluation(Step[Value], name="", saved_results="Finished scores are saved in the store."):
+class _Evaluation(Step[Value], name=""):
     """A step that writes a report about scores of models."""
 
+    saved_results = "Finished scores are saved in the store."
     out: ReportFolder
     loading: Loading = DEFAULT_LOADING
     context: ModelContexts = ()
@@ -97,7 +98,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
     """Evaluate models on minimal pairs (Warstadt et al. 2020).
 
     Writes a page (`report.html`, `report.md`), tables (CSV) and figures (PDF and PNG). They show
-    accuracies and ties by paradigm, by phenomenon and overall, next to those of people and
+    accuracies and ties by paradigm, by phenomenon and overall, and the accuracies of people and of
     published models. They also show accuracy by length, perplexity, log-probability and confidence,
     and in the contrasts of Warstadt et al. An interrupted run continues where it stopped.
 
@@ -202,12 +203,12 @@ class EvaluateAcceptability(
     If the data are a table with the columns sentence and rating, ratings are correlated with
     scores.
 
-    If the data are minimal pairs (the folder of LI-Adger, a table with the columns item and label,
-    or sentences with `--pairs`), two criteria evaluate each pair. By the BLiMP criterion, a model
-    is right if the acceptable sentence has the higher score. By the Acceptability Delta Criterion,
-    it is right if the difference in scores has the sign of the difference in judgements, and the
-    two differences differ by less than δ. For this criterion, scores are z-scores over all
-    sentences.
+    If the data are minimal pairs, two criteria evaluate each pair. Minimal pairs are the folder of
+    LI-Adger, a table with the columns item and label, or sentences with `--pairs`. By the BLiMP
+    criterion, a model is right if the acceptable sentence has the higher score. The Acceptability
+    Delta Criterion compares the difference in scores with the difference in judgements. By this
+    criterion, a model is right if the two differences have the same sign, and differ by less than
+    δ. For this criterion, scores are z-scores over all sentences.
 
     Writes tables (CSV), figures (PNG, PDF) and a page. An interrupted run continues where it
     stopped.
@@ -268,9 +269,10 @@ class EvaluateAcceptability(
 class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desiderata", version=2):
     """Evaluate scoring rules by desired properties of sentence scores (Kauf & Ivanova 2023).
 
-    Scores should decrease with the length of a sentence, increase with the frequency of a word in a
-    neutral sentence, agree with those of a causal model, and not favour words of several tokens.
-    Writes tables, scatter plots and a report. An interrupted run continues where it stopped.
+    Scores should decrease with the length of a sentence, and increase with the frequency of a word
+    in a neutral sentence. They should agree with the scores of a causal model, and should not
+    favour words of several tokens. Writes tables, scatter plots and a report. An interrupted run
+    continues where it stopped.
 
     Example: `contstim evaluate desiderata --model hf:runs/bert@pll-original --model
     hf:runs/bert@pll-word-l2r --reference hf:runs/gpt2 --sentences heldout.txt --frequencies
@@ -346,9 +348,10 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
 class CompareModels(_Evaluation["Findings"], name="compare", version=2):
     """Compare how models or scoring rules order sentences, and find where they disagree most.
 
-    Writes rank correlations, the proportion of pairs of sentences that two models order in the same
-    way, and the sentences on which they disagree most. Prints a command that selects natural
-    controversial pairs and, with two models or more, one that synthesizes sentences.
+    Writes the rank correlations of two models, the proportion of sentence pairs that they order in
+    the same way, and the sentences on which they disagree most. Prints a command that selects
+    natural controversial pairs. With two models or more, also prints a command that synthesizes
+    sentences.
 
     Example: `contstim compare --model hf:runs/bert@chain --model hf:runs/bert@pll-original
     --sentences natural.txt --out compared`
@@ -399,7 +402,7 @@ def _tell_left_out(item_name: str, names: Collection[object], reporter: Reporter
 def _tell_slow(
     models: Sequence[Scorer], sentences: Sequence[Sentence], store: Store, reporter: Reporter
 ) -> None:
-    """Warn about models that average over orders of words and take over an hour."""
+    """Warn about models that average over orders of words, if scoring takes over an hour."""
     distinct = list(dict.fromkeys(sentences))
     texts = [sentence.text for sentence in distinct]
     for model in models:

@@ -29,15 +29,14 @@ class Execution:
     executor: Annotated[
         Literal["local", "interleaved", "processes", "ray"],
         Aside(
-            "Where tasks run: in this process, one after the other (local) or together so that "
-            "they share batches of a GPU (interleaved); in several processes; or on Ray."
+            "Where tasks run: in this process, one after the other (local) or together in batches "
+            "of a GPU (interleaved, by default 8 tasks); in several processes; or on Ray."
         ),
     ] = "local"
     workers: Annotated[
         int | None,
         Aside(
-            "Number of workers; by default one per GPU or, without GPUs, per processor; 8 if "
-            "interleaved.",
+            "Number of workers. By default, one per GPU or, without GPUs, one per processor.",
             at_least=1,
         ),
     ] = None
@@ -55,7 +54,7 @@ class Execution:
         """
         from contstim.jobs import InterleavedExecutor, LocalExecutor, ProcessExecutor, RayExecutor
 
-        # Refuse options that would have no effect, because the user expects an effect
+        # Refuse options without effect, because the user expects an effect
         if self.executor == "ray":
             return RayExecutor(self.workers, gpus_per_worker=self.gpus_per_worker)
         if self.gpus_per_worker is not None:
@@ -82,18 +81,11 @@ class Execution:
 class ScoringExecution(Execution):
     """Options for executing the scoring of sentences."""
 
-    # No `interleaved`: searches share batches to fill them, but batches of scoring are full
+    # Without `interleaved`: searches must share batches to fill them, but scoring fills its batches
     executor: Annotated[
         Literal["local", "processes", "ray"],
         Aside("Where tasks run: in this process, in several processes, or on Ray."),
     ] = "local"
-    workers: Annotated[
-        int | None,
-        Aside(
-            "Number of processes; by default one per GPU or, without GPUs, per processor.",
-            at_least=1,
-        ),
-    ] = None
     models_in_memory: Annotated[int, Aside("Number of loaded models per worker.", at_least=1)] = 1
 
     @property

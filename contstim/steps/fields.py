@@ -1,4 +1,4 @@
-"""Fields that several steps share, and readers of the texts and words that they name."""
+"""Fields that several steps share, and functions that read their texts and words."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ StoreBeside = Annotated[
     Path | None, Aside("Database of scores; by default contstim.sqlite in the folder of --out.")
 ]
 
-# The outputs are these two files. The whole folder can also contain the store, which later
-# commands change
+# The outputs are these two files, not the whole folder, because it may contain the store. Later
+# commands change the store
 ReportFolder = Annotated[
     Path, Writes("The folder to write.", beside=("/report.md", "/report.html"), stem=True)
 ]
@@ -83,9 +83,8 @@ ReportFolder = Annotated[
 Reviews = Annotated[
     tuple[Path, ...],
     Reads(
-        "A file of reviews; if several, in the order of rounds. Items that no reviewer rejected "
-        "are kept if possible.",
-        flag="--review",
+        "A file of reviews; name several files in the order of rounds. Items that no reviewer "
+        "rejected are kept if possible.",
         content="reviews",
     ),
 ]
@@ -104,8 +103,8 @@ Uncapped = Annotated[
 ]
 
 
-def words_read(limits: _Limits) -> _Limits:
-    """Replace the names of word lists in the settings by the words of these files.
+def load_words(limits: _Limits) -> _Limits:
+    """Return the settings, with names of word lists replaced by the words in these files.
 
     Raises:
         InputError: if a file cannot be read.
@@ -119,7 +118,7 @@ def words_read(limits: _Limits) -> _Limits:
 
 
 def files_of_words(limits: SearchSettings) -> list[Path]:
-    """Return the files that the settings of a search name: word lists, and the table of tags."""
+    """Return the files named by the settings of a search: lists of words, and table of tags."""
     words = [Path(text) for name in _WORDS for text in getattr(limits, name, ()) if is_file(text)]
     return words if limits.tags is None else [*words, Path(limits.tags)]
 
@@ -138,7 +137,7 @@ def uncapped_words(uncapped: Path | None, word_cap: int | None) -> frozenset[str
 
 
 def language_rules(language: str, blocked: Path | None) -> WordRules:
-    """Return the rules for the words of a language. They admit names."""
+    """Return the rules for the words of a language; names are allowed."""
     rules = english_rules(names=True) if language == "en" else WordRules()
     return rules if blocked is None else replace(rules, blocked=read_words(blocked))
 

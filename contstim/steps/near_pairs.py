@@ -29,8 +29,8 @@ from contstim.steps.fields import (
     OfferedWords,
     Sentences,
     files_of_words,
+    load_words,
     read_sentence_file,
-    words_read,
 )
 from contstim.steps.step import Outcome, Step
 from contstim.steps.synthesis import words_offered
@@ -47,8 +47,8 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
     For every two models and each sentence, the command chooses the replacement on which the models
     disagree most. A model's preference is its log-probability ratio of the two sentences, and the
     disagreement is the weaker of the two preferences. The new word has the same part of speech as
-    the replaced one, and about the same length and frequency. If two models disagree on no
-    replacement in a sentence, this sentence gives no pair for these models.
+    the replaced one, and about the same length and frequency. If no replacement in a sentence makes
+    two models disagree, there is no pair of this sentence for these models.
 
     In the table, `natural` is the natural sentence, and `changed` is the sentence with the new
     word; both can be acceptable. `paradigm` is the part of speech of the replaced word, and
@@ -78,7 +78,7 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
         """Find the pairs, and write them."""
         if len(self.models) < 2:
             raise InputError("`models` must name at least 2 models for near pairs.")
-        search, models = words_read(self.search), load_scorers(self.models, self.loading)
+        search, models = load_words(self.search), load_scorers(self.models, self.loading)
         sentences = [*dict.fromkeys(read_sentence_file(self.sentences, reporter))]
         words, n_dropped = words_offered(self.vocabulary, models, sentences, search, reporter)
         usable = [

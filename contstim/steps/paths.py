@@ -1,4 +1,4 @@
-"""Checks of the paths of a step: no path has two uses, outputs are writable, inputs readable."""
+"""Checks of a step's paths: no path has two uses, outputs are writable, inputs are readable."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 def identity(path: Path | str) -> Path:
-    """Return the same path for all names of a file: a path without links, `..` and upper case.
+    """Return one path for all names of the same file: without links, `..` and upper case.
 
-    Many file systems ignore case, and do not distinguish an accented letter of one character from
-    one of two characters. In the returned path, such a letter is one character (NFC).
+    Many file systems ignore case. They also ignore whether an accented letter is stored as one
+    character or as two. In the returned path, it is one character (NFC).
     """
     return Path(unicodedata.normalize("NFC", os.path.realpath(path)).casefold())
 
@@ -165,9 +165,7 @@ def check_input(path: Path, note: Help, models: Sequence[str] = ()) -> None:
 
 
 def check_content(path: Path, content: str) -> None:
-    """Check the content of a file.
-
-    Of a text, only the first 1,000 lines are checked.
+    """Check the content of a file; in a text, only the first 1,000 lines.
 
     Args:
         path: a file; for `minimal pair data`, also a folder.

@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
 
 _DATA = (".csv", ".tsv", ".txt", ".json", ".jsonl")  # endings of data files in a folder
-_MAX_ROWS = 20  # maximum number of unreadable rows in a warning
+_MAX_ROWS = 20  # maximum number of unreadable rows that a warning lists
 
 
 class ExportTrials(Step[Exported], name="export", version=2):
-    """Write trials in the format of a platform, with a README of the next steps."""
+    """Write trials in the format of a platform, with a README that explains the next steps."""
 
     exporter: ClassVar[Exporter]
 
-    separate_fields: ClassVar[frozenset[str]] = frozenset({"seed"})  # never set to the study's seed
+    separate_fields = frozenset({"seed"})  # never set to the study's seed
     trials: Annotated[Path, TRIALS]
     out: Annotated[Path, Writes("Output folder, or file for the platform.", name="export/{}")]
     settings: Any
@@ -112,7 +112,7 @@ class ImportResponses(Step[Imported], name="import", version=2):
     settings: Any
     duplicates: Annotated[
         Literal["all", "first", "last"],
-        Help("Ratings to use if a participant rated a trial several times."),
+        Help("Which ratings to use if a participant rated a trial several times."),
     ] = "all"
     scale: AnswerScale = None
     keep: Annotated[tuple[str, ...], Help("Columns about participants to keep, such as age.")] = ()
@@ -147,8 +147,8 @@ class ImportResponses(Step[Imported], name="import", version=2):
         if self.duplicates != "all":
             imported = keep_one(imported, self.duplicates)
         if scale is None:
-            # Ratings from left to right. On the scale from 1 to 6, a rating of 2 becomes 5 if
-            # sentence_2 was on the left
+            # Convert ratings to ratings from left to right. On the scale from 1 to 6, a rating of 2
+            # becomes 5 if sentence_2 was on the left
             ratings = (
                 r.scale.mirrored(r.rating) if r.left == 2 else r.rating for r in imported.responses
             )
@@ -171,7 +171,7 @@ class ImportResponses(Step[Imported], name="import", version=2):
         write_responses(self.out, imported.responses)
         if imported.questions:
             write_answers(questions_beside(self.out), imported.questions)
-        else:  # answers of an earlier import do not belong to these responses
+        else:  # remove the answers of an earlier import, which do not belong to these responses
             questions_beside(self.out).unlink(missing_ok=True)
         for note in imported.notes:
             reporter.say(note)

@@ -25,7 +25,7 @@ from contstim.options import AnswerScale, Help, Judges, Reads, Writes
 from contstim.reporting.review import ReviewPage
 from contstim.steps.fields import Blocked, Language, language_rules
 from contstim.steps.step import Outcome, Step
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 from contstim.words.frequencies import read_frequencies
 from contstim.words.vocabulary import REPEATABLE_ENGLISH
 
@@ -89,9 +89,9 @@ class ReviewSettings:
 def flags_of(stimuli: Iterable[Stimulus], **settings: Any) -> FlaggedItems:
     """Return the flags of stimuli, as `contstim review` shows them.
 
-    `settings` are fields of `ReviewSettings`. The flags use the rules for words of any language,
-    not those of English, in two cases: if `tags` is set, or if the table of English words lacks
-    most words of the stimuli.
+    `settings` are fields of `ReviewSettings`. By default, the flags use the rules for English
+    words. They use the rules for words of any language if `tags` is set, or if the table of English
+    words lacks most words of the stimuli.
 
     Raises:
         InputError: if a pair has no texts, or a file cannot be read.
@@ -112,9 +112,9 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
     between a synthetic sentence and its natural sentence. Decisions are stored in the browser and
     downloaded as review.csv; with --serve, each decision is saved at once.
 
-    With --responses, the page shows for each trial how sure the participants were. It can sort the
-    trials, those with the least sure participants first. To combine the decisions of several
-    reviewers, pass each of their files with --review.
+    With --responses, the page shows for each trial how sure the participants were. It can show the
+    trials with the least sure participants first. To combine the decisions of several reviewers,
+    pass each of their files with --review.
 
     Example: `contstim review triplets.csv --text corpus.txt --out review.html`
     """
@@ -175,7 +175,7 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
 def _judged(
     stimuli: Iterable[Stimulus], judges: Sequence[str], loading: Loading
 ) -> dict[Sentence, FloatArray]:
-    """Return sentence → mean log-probability of its words under the judges, (n_words,), nats."""
+    """Return sentence → log-probability of each word, (n_words,), nats; mean over the judges."""
     all_stimuli = list(stimuli)
     # A trial of two synthetic sentences does not contain their natural sentence
     item_sentences = chain.from_iterable(item.sentences for item in undecided_items(all_stimuli))
@@ -203,8 +203,8 @@ def _answers(
 ) -> dict[str, tuple[str, float | None]]:
     """Return identifier of a trial → text about its answers, and `ItemReliability.sureness`.
 
-    The sureness is a probability from 1/2 to 1; None if it cannot be estimated. As in `analyze` by
-    default, only participants who finished and passed the catch trials count.
+    The sureness is a probability from 1/2 to 1; None if it cannot be estimated. Only participants
+    who finished and passed the catch trials count, as in `analyze` by default.
     """
     import numpy as np
 
@@ -217,11 +217,8 @@ def _answers(
     admission = admit(trials, read_responses(responses, trials, scale=scale))
     reporter.say(str(admission))
     reporter.warn(admission.origin.warning)
-    ratings: dict[str, list[float]] = {}
-    simulated: Counter[str] = Counter()
-    for response in admission.responses:
-        ratings.setdefault(response.trial_id, []).append(float(response.rating))
-        simulated[response.trial_id] += response.simulated
+    ratings = grouped((answer.trial_id, float(answer.rating)) for answer in admission.responses)
+    simulated = Counter(answer.trial_id for answer in admission.responses if answer.simulated)
     rated = [
         (trial, np.array(ratings[trial.trial_id])) for trial in trials if trial.trial_id in ratings
     ]
@@ -241,11 +238,12 @@ def _answers(
 
 def report_changes(
     changed: Sequence[ChangedItem], item_name: str, reporter: Reporter
-) -> list[dict[str, str]]:
-    """Warn about changed items that no reviewer rejected; return the fields of each item."""
-    if changed:
-        reporter.warn(
-            f"{quantity(len(changed), f'reviewed {item_name}')} that no reviewer rejected "
-            f"cannot stay. {'; '.join(map(str, changed))}. Give more candidates to keep more."
-        )
-    return [asdict(item) for item in changed]
+) -> dict[str, list[dict[str, str]]]:
+    """Warn about changed items that no reviewer rejected; return them as facts for the record."""
+    if not changed:
+        return {}
+    reporter.warn(
+        f"{quantity(len(changed), f'reviewed {item_name}')} that no reviewer rejected "
+        f"cannot stay. {'; '.join(map(str, changed))}. Give more candidates to keep more."
+    )
+    return {"changed": [asdict(item) for item in changed]}

@@ -50,26 +50,21 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 
-class ScoreSentences(
-    Step[list[ModelScores]],
-    name="score",
-    version=3,
-    saved_results="Finished scores are saved in the store.",
-):
+class ScoreSentences(Step[list[ModelScores]], name="score", version=3):
     """Score sentences under models: log-probabilities, a row per sentence, a column per model.
 
     Scores are saved during the run, so an interrupted run continues where it stopped. No sentence
     with a saved score is scored again. With `--executor processes` or `ray`, the sentences are
     divided among workers; the scores are the same.
 
-    If contstim trained a model, the command prints how many of the sentences occur in the training
-    text, and saves this number in the record.
+    If contstim trained a model, the command counts the sentences that occur in the training text of
+    this model. It prints this number, and saves it in the record.
 
     With `--per-word`, the columns are sentence, model, position, word, tokens, log_prob, surprisal
     (nats), surprisal_bits, entropy and frequency. `tokens` is the number of tokens of the word;
     with `--by token`, the column `token` has the token. Positions count from 0; the end of the
-    sentence has the position after the last word. The entropy (nats) is that of the distribution
-    that predicts the first token of the row or, in word-level models, the word. The entropy is
+    sentence has the position after the last word. The entropy (nats) is the entropy of the model's
+    distribution over the first token of the row or, in word-level models, over the word. It is
     empty for masked models, BiLSTMs, KenLM binary files and servers. The frequency is the Zipf
     value of an English word. The log-probabilities of a sentence's rows add up to its score. Scores
     of words are not saved for later runs.
@@ -84,6 +79,7 @@ class ScoreSentences(
     --out scores.csv --bounds bounds.csv`
     """
 
+    saved_results = "Finished scores are saved in the store."
     models: GivenModels
     sentences: Annotated[Path, replace(SENTENCES, kind="sentences|trials")]
     out: Annotated[
@@ -150,13 +146,13 @@ class ScoreSentences(
                 if store is not None:
                     advance = progress
                     if self.execution.is_local:  # the times of concurrent workers would be wrong
-                        advance = _measuring(progress, store.times, specifications)
+                        advance = _measure_times(progress, store.times, specifications)
                     sums = [*score_each(models, stimuli, store=store, progress=advance).T]
-                # A loop variable for the model would keep the model in memory
+                # `map`, because a loop variable would keep the last model in memory
                 scores += map(compute, models, sums)
         self._write(scores, stimuli)
         contaminations = {scored.name: scored.contamination for scored in scores}
-        # Scores can only be interpreted with their conventions
+        # The record needs the conventions, without which scores cannot be interpreted
         conventions = {scored.name: scored.convention for scored in scores}
         facts = {"models": conventions, **tell_contamination(contaminations, reporter)}
         for scored in scores:
@@ -179,7 +175,7 @@ class ScoreSentences(
             write_table(self.bounds, bounds_table(scores, stimuli))
 
 
-def _measuring(
+def _measure_times(
     progress: Callable[[Scorer, int], None], times: Times, specifications: Iterable[Specification]
 ) -> Callable[[Scorer, int], None]:
     """Wrap a progress callback so that it adds the time of newly scored sentences to `times`."""

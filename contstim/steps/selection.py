@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import numpy as np
+from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.english.words import tag_table
 from contstim.errors import InputError
@@ -155,10 +152,10 @@ def _tell_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter
 class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
     """Select triplets of a natural and two synthetic sentences, those with the fewest new words.
 
-    The command excludes and counts two kinds of triplets. In the first, a model rejects its
-    sentence by too little: the log-probability is less than --enough nats below that of the natural
-    sentence. In the second, the sentences are not all different, because a search found nothing
-    better than the natural sentence. By default, the selection has the fewest new words that change
+    The command excludes and counts two kinds of triplets. In the first kind, a rejected sentence is
+    too likely: its log-probability is less than --enough nats below that of the natural sentence.
+    In the second kind, the sentences are not all different, because a search found nothing better
+    than the natural sentence. By default, the selection has the fewest new words that change
     the part of speech. Among all such selections, it has the fewest new words.
 
     The certificate next to the table has the objective and its proven bound. They are equal unless
@@ -199,7 +196,7 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
             counts=_counts(self.counts),
         )
         candidates = read_triplets(self.triplets)
-        # No error, because in every study some searches find nothing
+        # This is not an error, because some searches find nothing in every study
         distinct = [triplet for triplet in candidates if triplet.distinct]
         if len(distinct) < len(candidates):
             reporter.say(
@@ -259,8 +256,8 @@ def _remark_objective(
 class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs", version=4):
     """Select minimal pairs on which two models prefer different sentences.
 
-    For every two models, only the first model prefers the acceptable sentence in half of the
-    selected pairs, and only the second model in the other half. Each half is spread over the
+    For every two models, the selection has two halves. In one half, only the first model prefers
+    the acceptable sentence; in the other half, only the second model. Each half is spread over the
     paradigms as evenly as possible. First, the number of paradigms without a pair in this half is
     minimised, then the number of paradigms with one pair, and so on. Of all such selections, the
     command chooses one with the best objective. No sentence is in two selected pairs. A second
@@ -279,8 +276,7 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
     """
 
     pairs: Annotated[
-        Path,
-        reads_kind("Minimal pairs with scores, from evaluate blimp.", "minimal pair scores"),
+        Path, reads_kind("Minimal pairs with scores, from evaluate blimp.", "minimal pair scores")
     ]
     out: Annotated[
         Path,
@@ -305,20 +301,19 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         write_table(Path(f"{self.out}.verdicts.csv"), selection.verdicts)
         number = len(selection.pairs)
         changed = report_selection(self.out, selection, number, "minimal pair", reporter)
-        # Rows of verdicts are sorted by pair of models, then by paradigm
-        alone = np.array([selection.verdicts[f"model_{number}_right"] for number in (1, 2)]).T
-        by_models = alone.reshape(-1, len({pair.paradigm for pair in scores.pairs}), 2)
-        # (n_model_pairs, n_paradigms, 2)
+        columns = ("model_1", "model_2", "model_1_right", "model_2_right")
+        verdicts: list[Any] = [*zip(*(selection.verdicts[name] for name in columns), strict=True)]
         n_pairs, better = len(scores.pairs), scores.good_name
+        # `counts` has a pair of numbers for each paradigm: only model 1 is right, only model 2 is
         rows = [
-            (*two, n_pairs, *counts.sum(axis=0).tolist(), int((counts == 0).all(axis=1).sum()))
-            for two, counts in zip(combinations(scores.models, 2), by_models, strict=True)
+            (*two, n_pairs, *map(sum, zip(*counts, strict=True)), counts.count((0, 0)))
+            for two, counts in grouped((row[:2], row[2:]) for row in verdicts).items()
         ]
         alone_prefers = [f"only model {number} prefers the {better} one" for number in (1, 2)]
         header = ("model 1", "model 2", "pairs", *alone_prefers, "paradigms without a difference")
         return Outcome(
             selection,
-            {"verdicts": len(alone), "minimal_pairs": n_pairs, **changed},
+            {"verdicts": len(verdicts), "minimal_pairs": n_pairs, **changed},
             parts=[Table(header, rows, texts=2)],
         )
 
@@ -330,7 +325,7 @@ def report_selection(
     item_name: str,
     reporter: Reporter,
 ) -> dict[str, list[dict[str, str]]]:
-    """Write the certificate, report the objective, and return facts about replaced items."""
+    """Write the certificate, report the objective, and return changed items for the record."""
     certificate = selection.certificate
     certificate.save(Path(f"{out}.certificate.json"))
     proof = "proven to be the best"
@@ -339,5 +334,4 @@ def report_selection(
     reporter.say(
         f"{out}: {quantity(number, item_name)}; objective {certificate.objective:.6f}, {proof}."
     )
-    changed = report_changes(selection.changed, item_name, reporter)
-    return {"changed": changed} if changed else {}
+    return report_changes(selection.changed, item_name, reporter)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceSettings:
-    """Options of choosing natural sentences for a study from a text."""
+    """Options for finding the natural sentences of a study in a text."""
 
     words: Annotated[str, Help("Words per sentence, such as 8 or 7-9.", metavar="N or N-M")] = "8"
     without: Annotated[
@@ -102,7 +102,7 @@ class SentenceSettings:
             rules.append(without(read_lines(self.without)))
         rules += map(not_in, exclude)
 
-        # A sentence counts for the first rule that it violates, so that the numbers add up
+        # Each sentence is counted once, for the first rule that it violates
         left_out: Counter[str] = Counter()
         if not self.every_line:
             text_rules = language_rules(self.language, self.blocked)
@@ -146,9 +146,9 @@ class FoundSentences:
     def without_unusual(self, judges: Sequence[str], loading: Loading) -> FoundSentences:
         """Return the result without the sentences that judges find unusual.
 
-        A sentence is unusual if its mean log-probability per word is in the lowest tenth of all
-        sentences, or if the log-probability of one of its words is in the lowest hundredth of all
-        words.
+        A sentence is unusual in two cases. Its mean log-probability per word is in the lowest tenth
+        of all sentences, or the log-probability of one of its words is in the lowest hundredth of
+        all words.
         """
         words = mean_word_log_probs(load_models(judges, loading), self.sentences)
         means = np.array([values.mean() for values in words.values()])
@@ -199,8 +199,8 @@ _ODD_SENTENCES, _ODD_WORDS = 0.1, 0.01  # shares of sentences and words that cou
 class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=6):
     """Find natural sentences in a text: complete, of one length, without repeated words.
 
-    The command excludes lines that do not start and end like a sentence, and lines in capitals like
-    a heading. It excludes lines with abbreviations, blocked words or parts of addresses. In
+    The command excludes lines that do not start and end like a sentence, and headings in capitals.
+    It excludes lines with abbreviations, blocked words or parts of addresses. In
     English, it also excludes lines without a finite verb or a main clause. Of sentences that differ
     by one word, it keeps the first. With --judge, it also excludes the tenth of the sentences that
     the judge finds least likely, and sentences with a very unlikely word.
@@ -237,7 +237,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=6):
     catch_per_group: Annotated[int, _StudyNumber("Value of design --catch-per-group.")] = 12
 
     def check(self) -> None:
-        """Check `words`, and that numbers of a study are set only together with `for_models`."""
+        """Check `words`, and that the numbers of a study are set only if `for_models` is set."""
         self.settings.lengths()
         self.needs()
 

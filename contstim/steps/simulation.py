@@ -53,8 +53,9 @@ if TYPE_CHECKING:
 class SimulatePower(Step[DesignPower], name="power", version=2):
     """Simulate an experiment with new people and items, to estimate its power to compare models.
 
-    Writes a report (`….power.md`), a figure, a table of how often each difference between models is
-    significant (`….power.csv`), and a table for experiments of other sizes (`….power-sizes.csv`).
+    Writes a report (`….power.md`) and a figure. A first table contains how often each difference
+    between models is significant (`….power.csv`). A second table is about experiments of other
+    sizes (`….power-sizes.csv`).
 
     Example: `contstim power --trials trials.csv --scores trial-scores.csv --out trials.csv`
     """
@@ -77,8 +78,8 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
     ceiling: Annotated[
         float | None,
         Help(
-            "Lower noise ceiling: how often a person agrees with the majority of the others; by "
-            "default that of the 2023 study or, with --pilot, of the pilot.",
+            "Lower noise ceiling: how often a person agrees with the majority of the others. By "
+            "default, the ceiling of the 2023 study or, with --pilot, of the pilot.",
             above=0.5,
             below=1,
         ),
@@ -86,8 +87,8 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
     pilot: Annotated[
         Path | None,
         Aside(
-            "Output folder of `analyze` for a pilot study, to which simulated participants are "
-            "calibrated.",
+            "Folder of `analyze` with the results of a pilot study. Simulated participants are "
+            "calibrated to these results.",
             folder=True,
         ),
     ] = None
@@ -145,18 +146,14 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
         return measured if self.ceiling is None else measured.with_random(self.ceiling)
 
 
-# Number of random pairs below which a warning says that the calibrated noise is inaccurate. In a
-# test, noise was calibrated on 200 random draws of pairs from 343 or 1,485 natural sentences. The
-# 95th percentile of the noise, divided by its 5th percentile, was 6 to 7 with draws of 3 pairs, up
-# to 2.8 with 10 pairs, and 2 with 20 pairs
+# With fewer random pairs, a warning says that the calibrated noise is inaccurate. In a test, noise
+# was calibrated on 200 random draws of pairs from 343 or 1,485 natural sentences. The ratio of the
+# 95th to the 5th percentile of the noise was 6 to 7 with draws of 3 pairs, up to 2.8 with 10 pairs,
+# and 2 with 20 pairs
 _MIN_PAIRS = 10
 
 
-class SimulateResponses(
-    Step["Sequence[Response]"],
-    name="simulate",
-    saved_results="Answers to a served study are saved next to the table.",
-):
+class SimulateResponses(Step["Sequence[Response]"], name="simulate"):
     """Simulate the responses of artificial participants: a model with noise and lapses.
 
     An analysis of the responses should identify this model. Lapses are random answers. With
@@ -167,6 +164,7 @@ class SimulateResponses(
     --model kenlm:trigram.arpa --participants 100 --out responses.csv`
     """
 
+    saved_results = "Answers to a served study are saved next to the table."
     trials: Annotated[Path, TRIALS]
     scores: TrialScores
     model: Annotated[
@@ -189,8 +187,8 @@ class SimulateResponses(
     participants: Annotated[
         int | None,
         Help(
-            "Total number of participants. By default 10 for each group; in a study with a "
-            "section [power], as many as it plans.",
+            "Total number of participants. By default, 10 for each group; in a study, as many as "
+            "the section [power] plans.",
             at_least=1,
             kind="planned participants",
         ),
@@ -265,7 +263,7 @@ class SimulateResponses(
             "server": self.server,
             "browser": self.browser,
         }
-        # The table now has all answers of the journal
+        # The journal is not needed any more, because the table has all its answers
         if self.server is not None:
             self._journal.unlink(missing_ok=True)
         return Outcome(responses, facts)

@@ -1,4 +1,4 @@
-"""A step: one piece of work from files to files, declared once.
+"""A step: work that reads files and writes files, declared once as a class.
 
     class SelectTriplets(Step[TripletSelection], name="select triplets"):
         \"\"\"Select triplets of a natural and two synthetic sentences.\"\"\"
@@ -9,11 +9,11 @@
 
         def work(self, reporter: Reporter) -> Outcome[TripletSelection]: ...
 
-The class determines the command `contstim select triplets` with its options, the keys of a section
-of a study file, the stage of the study, the record next to the output, and the reference pages. The
-docstring is the help page. The annotation of a field marks an input, an output, models or an option
-(see `contstim.options`). If a field is a dataclass, the fields of this dataclass are also fields
-of the step.
+The class determines the command `contstim select triplets`, its options and its reference page. It
+also determines the section of study files, the stage of a study, and the record next to the output.
+The docstring is the help page. The annotation of a field marks an input, an output, models or an
+option (see `contstim.options`). If a field is a dataclass, the fields of this dataclass are also
+fields of the step.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from time import perf_counter
 from types import new_class
 from typing import (
     TYPE_CHECKING,
-    Annotated,
     Any,
     ClassVar,
     Generic,
@@ -43,7 +42,7 @@ from typing import (
 
 from contstim.errors import ContstimError, InputError
 from contstim.files.files import is_device, reading
-from contstim.options import Aside, Help, Models, Reads, Writes
+from contstim.options import Aside, Help, Models, Reads, Writes, note_of
 from contstim.reporter import SILENT, Reporter, forwarding
 from contstim.wording import grouped
 
@@ -127,7 +126,7 @@ class Field:
     panel: str
 
     def as_list(self, value: Any) -> Any:
-        """Return a single text or path as a tuple if the field is a list, otherwise the value."""
+        """Return the value; put a single text or path into a tuple if the field is a list."""
         is_list = get_origin(get_args(self.hint)[0]) is tuple
         return (value,) if isinstance(value, str | Path) and is_list else value
 
@@ -153,23 +152,20 @@ class Step(Generic[Value]):
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
-    saved_results: ClassVar[str] = ""
-    leave_out: ClassVar[frozenset[str]] = frozenset()  # names of fields that are no options
-    # Names of fields, such as `seed`, that do not get the value that the study has for all steps
+    saved_results: ClassVar[str] = ""  # sentence about the results that an interrupted run saves
+    leave_out: ClassVar[frozenset[str]] = frozenset()  # names of fields that are not options
+    # Names of fields, such as `seed`, that ignore the value that a study sets for all steps
     separate_fields: ClassVar[frozenset[str]] = frozenset()
 
-    def __init_subclass__(cls, *, name: str, version: int = 0, saved_results: str = "") -> None:
+    def __init_subclass__(cls, *, name: str, version: int = 0) -> None:
         """Make a dataclass of the step.
 
         Args:
             name: words of the command.
-            version: number to increase when the same files give other results; by default the
+            version: number to increase if a change of the code changes results; by default the
                 number of the base class.
-            saved_results: sentence about the results that an interrupted run saves; by default the
-                sentence of the base class.
         """
         cls.name, cls.version = name, version or cls.version
-        cls.saved_results = saved_results or cls.saved_results
         dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
@@ -189,19 +185,18 @@ class Step(Generic[Value]):
             return
         from contstim.models.specifications import with_contexts
 
-        values = [(f, value) for f, value in self.values() if isinstance(f.note, Models)]
-        texts = [text for _, value in values for text in _each(value) if text is not None]
-        moved = with_contexts(texts, contexts) | {None: None}
-        for field, value in values:
-            texts = [moved[text] for text in _each(value)]
-            new = tuple(texts) if isinstance(value, tuple) else texts[0]
-            group = replace(getattr(self, field.group), **{field.name: new}) if field.group else new
-            object.__setattr__(self, field.group or field.name, group)
+        moved = with_contexts(self._models(), contexts)
+        for field, value in self.values():
+            if isinstance(field.note, Models):
+                new = tuple(map(moved.get, value)) if isinstance(value, tuple) else moved.get(value)
+                if field.group:
+                    new = replace(getattr(self, field.group), **{field.name: new})
+                object.__setattr__(self, field.group or field.name, new)
         object.__setattr__(self, "context", ())
 
     @classmethod
     def summary(cls) -> str:
-        """First clause of the help, as a phrase that begins with a verb."""
+        """Return the first clause of the help, a phrase that begins with a verb."""
         clause = _CLAUSE_END.split((getdoc(cls) or cls.name).partition("\n")[0])[0]
         return f"{clause[:1].lower()}{clause[1:]}"
 
@@ -275,7 +270,7 @@ class Step(Generic[Value]):
         return ()
 
     def further_reads(self) -> Iterable[Path]:
-        """Return files to read that are not values of fields, such as word lists in `exclude`."""
+        """Return files to read in addition to the values of fields, such as lists of words."""
         return ()
 
     def texts_to_edit(self) -> tuple[Path, ...]:
@@ -286,14 +281,12 @@ class Step(Generic[Value]):
         """Return the specifications, without names, of the models that the work loads."""
         from contstim.models.specifications import parse_models
 
-        texts = [
-            text
-            for field, value in self.values()
-            if isinstance(field.note, Models)
-            for text in _each(value)
-            if text is not None
-        ]
-        return tuple(model.specification for model in parse_models(texts))
+        return tuple(model.specification for model in parse_models(self._models()))
+
+    def _models(self) -> list[str]:
+        """Return the specifications of models in all fields, with names if they have names."""
+        values = (value for field, value in self.values() if isinstance(field.note, Models))
+        return [text for value in values for text in _each(value) if text is not None]
 
     def writes(self) -> tuple[Path, ...]:
         """Return the files and folders that the work writes, beginning with the main output."""
@@ -308,7 +301,7 @@ class Step(Generic[Value]):
     def options(self) -> dict[str, Any]:
         """Return the settings that can change results and differ from the defaults, for JSON.
 
-        Settings with default values are left out. A new option thus makes no earlier result stale.
+        Settings with default values are left out, so that new options make no earlier result stale.
         """
         chosen = {
             field.name: value
@@ -430,6 +423,7 @@ def _fields_of(kind: type[Any]) -> tuple[Field, ...]:
     return tuple(field for field in noted_fields if field.name not in left_out)
 
 
+# mypy refuses classes of steps as arguments of a cached function, so its type is given here
 fields_of: Callable[..., tuple[Field, ...]] = cache(_fields_of)
 """Return the fields with a note (`Help`) of a step or of a dataclass of settings."""
 
@@ -443,9 +437,9 @@ def variant(
 ) -> type[_Step]:
     """Return a subclass of a step for one of several kinds, such as one platform.
 
-    `page` is the help of the command. `leave_out` has names of fields that are no options of this
-    command. Each of the `settings` is a value of a field, or a type. If the type has no required
-    parameters, an instance becomes the default of the field.
+    `page` is the help of the command. `leave_out` has the names of fields that are not options of
+    this command. `settings` are new defaults of fields, or types of fields. An instance of the type
+    becomes the default of the field, unless the type has required parameters.
     """
     for field, kind in settings.items():
         if isinstance(kind, type) and all(
@@ -462,12 +456,6 @@ def variant(
 def page_of(function: Any) -> str:
     """Return the docstring of a function up to its sections about arguments and errors."""
     return _SECTION.split(getdoc(function) or "", maxsplit=1)[0]
-
-
-def note_of(hint: Any) -> Help | None:
-    """Return the first `Help` of a field's annotation."""
-    notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-    return next((note for note in notes if isinstance(note, Help)), None)
 
 
 def _by_group(kind: type[Any]) -> dict[str, list[Field]]:

@@ -30,8 +30,8 @@ from contstim.steps.fields import (
     ModelContexts,
     OfferedWords,
     files_of_words,
+    load_words,
     report_sentences,
-    words_read,
 )
 from contstim.steps.step import ChangedSentences, Outcome, Step
 from contstim.wording import quantity
@@ -52,15 +52,15 @@ if TYPE_CHECKING:
 class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", version=9):
     """Change a sentence word by word until one model rejects it and another accepts it.
 
-    Shows each step, the log-probabilities under the models (nats), why the search ended, and how
-    much the networks read. All accept models must accept the sentence, and all reject models must
-    reject it. If no sentence is found, the exit status is 3.
+    Prints each step, the log-probabilities under the models (nats), the reason why the search
+    ended, and the number of tokens that the networks read. All accept models must accept the
+    sentence, and all reject models must reject it. If no sentence is found, the exit status is 3.
 
     New words have the same part of speech as the words that they replace. The search looks for
-    sentences in which a few new words lower the reject model's log-probability by --enough nats,
-    and the --judge chooses the most sensible one. With --frame none, the search makes the sentence
-    as unlikely as possible under the reject model. If such a search is fast, it is repeated with
-    other seeds (--restarts, --seconds).
+    sentences in which a few new words lower the reject model's log-probability by --enough nats.
+    The --judge chooses the most sensible one. With --frame none, the search makes the sentence as
+    unlikely as possible under the reject model. If such a search is fast, it is repeated with other
+    seeds (--restarts, --seconds).
 
     Example: `contstim synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa
     --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt --enough 3`
@@ -99,7 +99,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
         natural = Sentence.parse(self.sentence)
         report_sentences(Path("sentence"), [natural], reporter)
         search = self.search
-        constraints = words_read(search).constraints(natural, every_fix=True)
+        constraints = load_words(search).constraints(natural, every_fix=True)
         recipe = recipe_named(search.recipe)  # refuse an unknown name before models are loaded
         symmetric = self.objective == "symmetric"
         if symmetric and (len(self.accept) != 1 or len(self.reject) != 1):
@@ -217,8 +217,8 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
     roles: tuple[str, ...] = ()
     if isinstance(result, SymmetricPair):
         climbs, about = result.climbs, f"Disagreement {result.disagreement:.2f} nats. "
-        # `log_probs` has a row for each model, but the table has a row for each sentence. In the
-        # first search, model_2 accepts the new sentence, and its log-probability comes first
+        # `log_probs` has a row for each model, but the table has a row for each sentence. The first
+        # search starts with the log-probability under model_2, which accepts the new sentence
         of_1, of_2 = zip(*result.log_probs, strict=True)
         second, first = climbs[0].start.log_probs.tolist()
         model_1, model_2 = names.values()
@@ -240,7 +240,7 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
         yield from _costs(result)
         return
     n_steps = sum(len(climb.steps) for climb in climbs)
-    # Count the first start, and each later start after which a word was replaced
+    # Of later starts, count only those after which a word was replaced
     starts = sum(len({0, *(step.round for step in climb.steps)}) for climb in climbs)
     visits = sum(climb.visits for climb in climbs)
     yield (

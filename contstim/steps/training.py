@@ -6,7 +6,7 @@ import warnings
 from functools import partial
 from math import exp
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from contstim.evaluation.folder import page_table, write_findings
 from contstim.evaluation.restarts import judge, restart_findings
@@ -62,9 +62,7 @@ class TrainNgram(Step["Estimate"], name="train ngram", version=2):
         return Outcome(trained, {} if record is None else record.facts)
 
 
-class TrainNetwork(
-    Step["Training"], name="train", saved_results="The last checkpoint of the training is saved."
-):
+class TrainNetwork(Step["Training"], name="train"):
     """Train a network on a text.
 
     The folder contains the model, training.json (settings, versions, losses) and curve.png. A
@@ -72,6 +70,7 @@ class TrainNetwork(
     repeat the command: the training continues from the last checkpoint.
     """
 
+    saved_results = "The last checkpoint of the training is saved."
     text: Text
     out: Annotated[Path, Writes("The folder of the model.")]
     network: settings.RecurrentSettings | settings.TransformerSettings
@@ -81,12 +80,12 @@ class TrainNetwork(
     precision: Precision = "auto"
 
     def work(self, reporter: Reporter) -> Outcome[Training]:
-        """Train the network; a finished training is not repeated."""
+        """Train the network, unless an earlier run has finished the training."""
         from contstim.models.training.record import RECORD, Training
         from contstim.models.training.run import train_network
 
         read = read_text(self.text, reporter, prose=self.prose)
-        # Check before the training, which writes this file
+        # This must be checked before the training, which writes the file
         already = (self.out / RECORD).is_file()
         train_network(
             [*read],
@@ -109,11 +108,7 @@ class TrainNetwork(
         return Outcome(done, {"kind": self.network.kind})
 
 
-class TrainAcceptability(
-    Step["Findings"],
-    name="train acceptability",
-    saved_results="The last checkpoint of the training is saved.",
-):
+class TrainAcceptability(Step["Findings"], name="train acceptability"):
     """Fine-tune classifiers of acceptability; their confidence is the score of a sentence.
 
     Each restart trains one classifier and writes a folder (`restart-1`, …) with training.json and
@@ -127,7 +122,8 @@ class TrainAcceptability(
     --base bert-base-cased --restarts 20 --out cola`
     """
 
-    leave_out: ClassVar[frozenset[str]] = frozenset({"weight_decay", "clip"})
+    saved_results = TrainNetwork.saved_results
+    leave_out = frozenset({"weight_decay", "clip"})
     data: Annotated[Path, Reads("A .tsv file of CoLA, or a table with columns label and sentence.")]
     out: ReportFolder
     base: Annotated[str, Help("A folder, or a name on the Hugging Face Hub.")] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.files.tables import write_table
 from contstim.items.matching import figures_of
@@ -31,8 +31,8 @@ from contstim.steps.fields import (
     Sentences,
     StoreBeside,
     files_of_words,
+    load_words,
     read_sentence_file,
-    words_read,
 )
 from contstim.steps.review import flags_of
 from contstim.steps.step import Outcome, Step
@@ -70,7 +70,7 @@ class SearchesTriplets:
         Raises:
             InputError: if a file cannot be read, or settings contradict each other.
         """
-        return SearchQuestion(**vars(words_read(self.settings)), seed=self.seed)
+        return SearchQuestion(**vars(load_words(self.settings)), seed=self.seed)
 
     def check(self) -> None:
         """Check that the settings do not contradict each other."""
@@ -105,13 +105,7 @@ class SearchesTriplets:
         )
 
 
-class SearchTriplets(
-    SearchesTriplets,
-    Step["TripletResults"],
-    name="triplets",
-    version=11,
-    saved_results="All results so far are saved in the store.",
-):
+class SearchTriplets(SearchesTriplets, Step["TripletResults"], name="triplets", version=11):
     """Synthesize triplets for every pair of models: a natural and two synthetic sentences.
 
     Each of the two models rejects one synthetic sentence, which the other model accepts.
@@ -123,14 +117,14 @@ class SearchTriplets(
     If such a search is fast, it is repeated (--restarts).
 
     Each pair of models uses the natural sentences in its own random order, until it has --per-pair
-    triplets. The command skips a natural sentence if the search finds no triplet, if the sentence
-    is impossible under a model, or if it contains an excluded word. Without a judge, it also skips
-    the quarter of the sentences that a model finds least likely. Several pairs of models may use
-    the same natural sentence. To use it once, to limit the use of words, or to exclude triplets
-    that reviewers reject, continue with `contstim select triplets`.
+    triplets. The command skips a natural sentence in three cases: the search finds no triplet, the
+    sentence is impossible under a model, or it contains an excluded word. Without a judge, the
+    command also skips the quarter of the sentences that a model finds least likely. Several pairs
+    of models may use the same natural sentence. To use it once, to limit the use of words, or to
+    exclude triplets that reviewers reject, continue with `contstim select triplets`.
 
     Each result is stored at once. If a run is interrupted, the same command continues where it
-    stopped. More triplets, models or sentences need only the additional searches. A search that
+    stopped. For more triplets, models or sentences, only the additional searches run. A search that
     fails three times is listed at the end, and the next run retries it. If triplets are missing at
     the end, the exit status is 3.
 
@@ -141,8 +135,8 @@ class SearchTriplets(
     --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --enough 3 --out triplets.csv`
     """
 
-    leave_out: ClassVar[frozenset[str]] = frozenset({"max_scored"})
-
+    saved_results = "All results so far are saved in the store."
+    leave_out = frozenset({"max_scored"})
     models: GivenModels
     sentences: Sentences
     out: Annotated[Path, WritesTable("The table to write.", kind="triplets", name="triplets.csv")]
@@ -246,10 +240,9 @@ def tell_missing(results: TripletResults, reporter: Reporter) -> None:
     if results.failures:
         reporter.warn("Run the same command again to retry the failed searches.")
     for pair in results.pairs:
-        unsuccessful = {"searched without a result": pair.unchanged} if pair.unchanged else {}
         if skipped := pair.inadmissible + pair.unchanged:
-            counts = {**pair.reasons, **unsuccessful}
-            reasons = ", ".join(f"{n:,} {reason}" for reason, n in counts.items())
+            counts = {**pair.reasons, "searched without a result": pair.unchanged}
+            reasons = ", ".join(f"{n:,} {reason}" for reason, n in counts.items() if n)
             text = (
                 f"{pair.model_1} × {pair.model_2}: skipped "
                 f"{quantity(skipped, 'natural sentence')} ({reasons}); "

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from contstim.english.words import english_rules
 from contstim.errors import InputError
 from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.files.tables import columns_of, write_table
@@ -21,21 +21,22 @@ from contstim.steps.fields import (
     Language,
     ModelContexts,
     Prose,
+    language_rules,
     read_text,
 )
 from contstim.steps.step import Outcome, Step
 from contstim.wording import quantity
 from contstim.words.vocabulary import Vocabulary
-from contstim.words.word_rules import MANY_NAMES, DroppedWord, WordRules, read_words, sort_words
+from contstim.words.word_rules import MANY_NAMES, DroppedWord, read_words, sort_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from contstim.reporter import Reporter
     from contstim.words.sentence import Sentence
-    from contstim.words.word_rules import TextWords
+    from contstim.words.word_rules import TextWords, WordRules
 
-# Fields that decide which strings of a text are words
+# Names of the fields that decide which strings of a text are words
 _ABOUT_WORDS = ("language", "names", "without", "blocked", "zipf", "every_word")
 
 
@@ -50,8 +51,8 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
     The minimum count applies to the first position and to the other positions separately.
 
     The command excludes initials, parts of addresses, abbreviations, names, blocked words, and
-    words with a capital that is not at the start of a sentence. A table next to the vocabulary
-    lists the excluded strings with the reasons (vocab.txt.dropped.csv).
+    words with capitals inside the word or inside a sentence. A table next to the vocabulary lists
+    the excluded strings with the reasons (vocab.txt.dropped.csv).
 
     With --model, the vocabulary contains only words that every model knows. A comparison of models
     can be biased if a word has more tokens under one model than under another. Exclude such words
@@ -119,7 +120,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         elif self.published is not None:
             words = read_vocabulary(self.published)
         offered = words
-        # Tokenizers and word lists are enough to find out which words a model knows
+        # Without weights: tokenizers and word lists are enough to find words that a model knows
         loading = Loading(trust_remote_code=self.trust_remote_code, weights=False)
         scorers = load_scorers(self.models, loading)
         dropped: tuple[str, ...] = ()
@@ -133,8 +134,8 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
             write_table(left_out, columns_of(DroppedWord, text_words.dropped))
         if self.table is not None:
             write_table(self.table, tokens_of_words(scorers, offered))
-        # Number of offered words that each model knows; another model may exclude them. The model
-        # with the smallest number excludes the most words
+        # Number of words that each model knows, before other models exclude some of them. The
+        # model with the smallest number excludes the most words
         n_words = {m.name: int(m.knows(offered.words).sum()) for m in scorers}
         counts = {"initial": len(words.initial), "inner": len(words.inner), "dropped": len(dropped)}
         reporter.say(
@@ -179,18 +180,14 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
             if ends is None:
                 raise InputError(f"`zipf` must be a range such as 3.5-7, got {self.zipf!r}.")
             band = (float(ends[1]), float(ends[2]))
-        lists = {
-            name: read_words(path)
-            for name, path in (("blocked", self.blocked), ("excluded", self.without))
-            if path is not None
-        }
-        make = english_rules if self.language == "en" else WordRules
-        return make(names=keeps_names(self.names, self.language), zipf=band, **lists)
+        rules = language_rules(self.language, self.blocked)
+        rules = replace(rules, names=keeps_names(self.names, self.language), zipf=band)
+        return rules if self.without is None else replace(rules, excluded=read_words(self.without))
 
     def choose(self, sentences: Iterable[Sentence]) -> tuple[Vocabulary, TextWords | None]:
-        """Return the vocabulary of a text, and which words of the text the rules accept.
+        """Return the vocabulary of a text, and its words, sorted into suitable words and others.
 
-        With `every_word`, the second value is None.
+        With `every_word`, all words are suitable, and the second value is None.
 
         Raises:
             InputError: if `rules` raises it, or a list of words cannot be read.

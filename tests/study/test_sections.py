@@ -116,7 +116,7 @@ def test_section_in_double_brackets_makes_several_stages(tmp_path: Path) -> None
         ("train ngram 1", 1, ("train", "ngram", "1")),
         ("train ngram 2", 2, ("train", "ngram", "2")),
     ]
-    with pytest.raises(InputError, match=r"line 7, \[train\.ngram\] 2\.order: .*6 at most"):
+    with pytest.raises(InputError, match=r"line 7, \[train\.ngram\] 2\.order: .*at most 6"):
         read_study(_write(tmp_path, f'[texts]\ntraining = "corpus.txt"\n{text.replace("2", "7")}'))
 
 

@@ -168,7 +168,7 @@ def test_bfloat16_training_has_similar_losses(tmp_path: Path) -> None:
         (TrainingSettings, {"epochs": 10**400}, "`epochs` must be at most 1,000,000,000"),
         (TrainingSettings, {"weight_decay": -1.0}, "`weight_decay` must be 0 or more"),
         (RecurrentSettings, {"hidden": 10**400}, "`hidden` must be at most"),
-        (RecurrentSettings, {"layers": 10**5}, "`layers` must be 1000 at most"),
+        (RecurrentSettings, {"layers": 10**5}, "`layers` must be at most 1,000"),
         (TransformerSettings, {"window": 10**12}, "`window` must be at most"),
         (RecurrentSettings, {"kind": "gru"}, "`kind` must be one of rnn, lstm, bilstm"),
         (RecurrentSettings, {"hidden": 0}, "hidden"),
