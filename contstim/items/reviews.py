@@ -164,9 +164,8 @@ class Review:
     def rejected(self) -> frozenset[str]:
         """Identifiers of rejected items, and of the sources of rejected trials."""
         last = (item for items in self.last_decisions.values() for item in items)
-        rejected = [item for item in last if item.decision is Decision.REJECT]
-        sources = (item.source_id for item in rejected if item.source_id)
-        return frozenset((*(item.item_id for item in rejected), *sources))
+        rejected = (item for item in last if item.decision is Decision.REJECT)
+        return frozenset(n for item in rejected for n in (item.item_id, item.source_id) if n)
 
     def rejects(self, item: ReviewedItem) -> bool:
         """Return True if a reviewer rejects the item.
