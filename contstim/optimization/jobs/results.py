@@ -66,9 +66,7 @@ class TripletResults:
         reasons = (
             result.reason
             for result in self.searches
-            if result.triplet is not None
-            and result.triplet.natural == triplet.natural
-            and (result.model_1, result.model_2) == models
+            if result.triplet is not None and result.triplet.triplet_id == triplet.triplet_id
         )
         # After " where ", a stored reason may name models by specification. Omit this part, because
         # the last line adds the user's names

@@ -16,7 +16,7 @@ from contstim.files.tables import write_table
 from contstim.items.stimuli import triplet_columns
 from contstim.reporting.report import Details, Table, short_names
 from contstim.reporting.stimuli_page import stimuli_table
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -174,12 +174,10 @@ def costs_of(
     these have no measurements either, it is the mean of all pairs, or else `_DEFAULT_SECONDS`.
     """
     seconds_of = {pair: seconds for pair in pairs if (seconds := expected(pair))}
-    of_model: defaultdict[str, list[float]] = defaultdict(list)
-    for pair, seconds in seconds_of.items():
-        for model in pair:
-            of_model[model].append(seconds)
+    of_model = grouped((model, s) for pair, s in seconds_of.items() for model in pair)
     costs = {}
     for pair in pairs:
-        similar = [*of_model[pair[0]], *of_model[pair[1]]] or [*seconds_of.values()]
+        of_pair = [s for model in pair for s in of_model.get(model, ())]
+        similar = of_pair or [*seconds_of.values()]
         costs[pair] = seconds_of.get(pair) or (fmean(similar) if similar else _DEFAULT_SECONDS)
     return costs

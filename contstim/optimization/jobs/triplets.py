@@ -93,7 +93,10 @@ def find_triplets(
         for pair in combinations(ordered, 2):
             words[pair] = shared_words(pair, tuple(profiles[name].words for name in pair))
             question.check_words(words[pair])
-            judges[pair] = _judges_of(pair, panel, profiles)
+            # A judge must be neither of the two models
+            fingerprints = [profiles[model].convention.fingerprint for model in pair]
+            outside = (j for j in panel if profiles[j].convention.fingerprint not in fingerprints)
+            judges[pair] = tuple(outside)
             if named_judges and not judges[pair]:
                 raise InputError(
                     f"`judge` must be a model outside the pair {' × '.join(pair)}, got "
@@ -153,14 +156,6 @@ def _default_panel(
         store.keep_panel([*causal])
         remembered = [*causal]
     return [causal[fingerprint] for fingerprint in remembered if fingerprint in causal]
-
-
-def _judges_of(
-    pair: ModelPair, panel: Sequence[str], profiles: Mapping[str, ModelProfile]
-) -> tuple[str, ...]:
-    # A judge must be neither of the two models
-    fingerprints = {profiles[model].convention.fingerprint for model in pair}
-    return tuple(j for j in panel if profiles[j].convention.fingerprint not in fingerprints)
 
 
 def _walks(
