@@ -307,9 +307,7 @@ def _mask_listed(words: Words, chosen: Set[str]) -> BoolArray:
     """Return a mask of the words whose lower case is in `chosen`, (n_words,)."""
     indices = _indices_by_lower_case(words)
     listed = np.zeros(len(words), np.bool_)
-    for word in chosen:
-        for index in indices.get(word, ()):
-            listed[index] = True
+    listed[[index for word in chosen for index in indices.get(word, ())]] = True
     return listed
 
 

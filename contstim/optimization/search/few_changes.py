@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from contstim.errors import InputError
 from contstim.items.reviews import changed_positions
 from contstim.optimization.search.climb import Climb
 from contstim.options import Help, check_ranges
@@ -72,7 +71,7 @@ class FewChanges:
         InputError: if a number is out of range.
     """
 
-    enough: Annotated[float, Help("Nats.", at_least=0)]
+    enough: Annotated[float, Help("Nats.", above=0)]
     max_changes: Annotated[int | None, Help("Words.", at_least=1)] = None
     judge_drop: float = JUDGE_DROP
     max_scored: Annotated[int, Help("Sentences.", at_least=1)] = MAX_SCORED
@@ -80,8 +79,6 @@ class FewChanges:
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        if not 0 < self.enough < inf:
-            raise InputError(f"enough must be a number above 0, not {self.enough:g}.")
 
 
 ENOUGH = "the best of the sentences with enough nats was chosen"
@@ -131,8 +128,7 @@ class _Proposals:
     """Proposed sentences; each changes one word of a base.
 
     Attributes:
-        bases: sentences with one new word fewer.
-        base: index of each proposal's base in `bases`, (n,).
+        bases: n sentences with one new word fewer.
         index: 0-based position of the last new word, (n,).
         word: index of this word in `Candidates.possible`, (n,).
         n_new: number of new words, (n,).
@@ -140,7 +136,6 @@ class _Proposals:
     """
 
     bases: tuple[Sentence, ...]
-    base: IntArray
     index: IntArray
     word: IntArray
     n_new: IntArray
@@ -148,16 +143,9 @@ class _Proposals:
 
     @classmethod
     def join(cls, parts: Sequence[_Proposals]) -> _Proposals:
+        arrays = zip(*((p.index, p.word, p.n_new, p.estimates) for p in parts), strict=True)
         bases = tuple(base for part in parts for base in part.bases)
-        first = np.cumsum([0, *(len(part.bases) for part in parts)])[:-1]
-        return cls(
-            bases,
-            np.concatenate([part.base + n for part, n in zip(parts, first, strict=True)]),
-            np.concatenate([part.index for part in parts]),
-            np.concatenate([part.word for part in parts]),
-            np.concatenate([part.n_new for part in parts]),
-            np.concatenate([part.estimates for part in parts], axis=1),
-        )
+        return cls(bases, *(np.concatenate(columns, axis=-1) for columns in arrays))
 
 
 class FewChangesSearch:
@@ -291,7 +279,7 @@ class FewChangesSearch:
             one more new word.
         """
         none = np.empty(0, np.int64)
-        parts = [_Proposals((), none, none, none, none, np.empty((len(self._is_cheap), 0)))]
+        parts = [_Proposals((), none, none, none, np.empty((len(self._is_cheap), 0)))]
         gains, partial = [], []
         for sentence, log_probs in bases:
             for index in self._candidates.positions:
@@ -304,9 +292,11 @@ class FewChangesSearch:
                 if n_new > 1:
                     merits = quality[possible] + self._odds(estimates[:, possible])
                     possible = possible[np.argsort(-merits, kind="stable")[:_KEPT]]
-                base, position, number = np.full((3, len(possible)), [[0], [index], [n_new]])
+                n_proposals = len(possible)
+                position, number = np.full((2, n_proposals), [[index], [n_new]])
                 words, scores = allowed[possible], estimates[:, possible]
-                parts.append(_Proposals((sentence,), base, position, words, number, scores))
+                proposal_bases = (sentence,) * n_proposals
+                parts.append(_Proposals(proposal_bases, position, words, number, scores))
                 values = quality - shortfalls.sum(axis=0)
                 order = np.argsort(-values, kind="stable")[: _FIRSTS if n_new == 1 else 3]
                 for column in order[np.isfinite(values[order])].tolist():
@@ -471,8 +461,7 @@ class FewChangesSearch:
     def _sentence(self, proposals: _Proposals, column: int) -> Sentence:
         index = int(proposals.index[column])
         word = self._candidates.possible[index][proposals.word[column]]
-        base: Sentence = proposals.bases[proposals.base[column]]
-        return base.replace(index, word)
+        return proposals.bases[column].replace(index, word)
 
     def _rank(self) -> tuple[ScoredSentence, ...]:
         """Return the feasible sentences that the judges allow, best first.
