@@ -210,9 +210,13 @@ class _Candidates:
         lower[:n_groups] = need
         n_columns = n_candidates + len(levels)
         level_of_column = np.append(np.zeros(n_candidates), [k for _, k in levels])
-        goals = [np.where(level_of_column == k, -1.0, 0.0) for k in range(1, n_levels + 1)]
+        shows = np.zeros(n_columns, dtype=np.bool_)
+        if self._review is not None:
+            shows[:n_candidates] = self._shows(self._review.shown_words)[self._row]
+        goals = review_goals(self._all_kept, self.kept, shows)
+        goals += [np.where(level_of_column == k, -1.0, 0.0) for k in range(1, n_levels + 1)]
         return Program(
-            [*self._review_goals(n_columns), *goals, np.append(self.costs, np.zeros(len(levels)))],
+            [*goals, np.append(self.costs, np.zeros(len(levels)))],
             matrix,
             lower,
             np.concatenate([upper, np.full(len(cells), np.inf)]),
@@ -220,12 +224,6 @@ class _Candidates:
             [*keys, *[""] * len(cells)],
             np.append(self._order, np.full(len(levels), -1)),
         )
-
-    def _review_goals(self, n_columns: int) -> list[FloatArray]:
-        shows = np.zeros(n_columns, dtype=np.bool_)
-        if self._review is not None:
-            shows[: len(self._row)] = self._shows(self._review.shown_words)[self._row]
-        return review_goals(self._all_kept, self.kept, shows)
 
     def _rules(self) -> tuple[list[str], list[str], FloatArray, csr_array]:
         """Return the names, keys and maxima of rules on halves, cells, sentences and words.

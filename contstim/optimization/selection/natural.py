@@ -36,7 +36,7 @@ from contstim.words.sentence import repeats
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from contstim.files.arrays import BoolArray, FloatArray, IntArray
+    from contstim.files.arrays import BoolArray, IntArray
     from contstim.items.reviews import Review, ReviewedItem
     from contstim.items.scores import ScoreTable
     from contstim.optimization.selection.question import ModelPair
@@ -134,11 +134,9 @@ def strata(
     parts = []
     for words in sizes:
         rows = np.flatnonzero(lengths == words)
-        counts_of_length = {pair: share[words] for pair, share in shares.items()}
-        if any(counts_of_length.values()):
-            part = replace(stratum, words=words, rows=rows, usable=usable[rows])
-            parts.append(replace(part, counts=counts_of_length))
-    return parts
+        counts = {pair: share[words] for pair, share in shares.items()}
+        parts.append(replace(stratum, words=words, rows=rows, usable=usable[rows], counts=counts))
+    return [part for part in parts if any(part.counts.values())]
 
 
 def length_shares(count: int, sizes: Mapping[int, int]) -> dict[int, int]:
@@ -275,12 +273,9 @@ class _Part:
     def kept_pairs(self) -> dict[str, Pair]:
         """Identifier → kept pair that can be selected from this stratum."""
         pairs: dict[str, Pair] = {}
-        if not any(self.all_kept):
-            return pairs
         usable = {*self.stratum.rows[self.stratum.usable].tolist()}
-        rows_of = self.stratum.table.rows
         for item_id, item in (entry for items in self.all_kept for entry in items.items()):
-            rows = tuple(rows_of.get(sentence, -1) for sentence in item.sentences)
+            rows = tuple(self.stratum.table.rows.get(sentence, -1) for sentence in item.sentences)
             models = (item.model_1, item.model_2)
             if usable.issuperset(rows) and models in self.stratum.counts:
                 pair = replace(self.stratum.pair(models, (rows[0], rows[1])), trial_id=item_id)
@@ -353,9 +348,11 @@ class _Part:
         entries = (np.ones(2 * len(columns)), (np.concatenate(of_rules), np.tile(columns, 2)))
         of_length = f" of {stratum.words} words" if stratum.words else ""
         need = np.array([count for *_, count in stratum.sources])
+        is_in_trial = np.append(np.zeros(n_kept, np.bool_), self.free[1][indices])
+        goals = review_goals(self.all_kept, self.candidate_of_item, is_in_trial)
         texts = stratum.table.sentences
         return Program(
-            [*self._goals(indices), np.concatenate([kept_costs, ranks])],
+            [*goals, np.concatenate([kept_costs, ranks])],
             csr_array(entries, shape=shape).tocsc(),
             np.concatenate([need, np.zeros(len(used))]).astype(float),
             np.concatenate([need, np.ones(len(used))]).astype(float),
@@ -371,10 +368,6 @@ class _Part:
             ],
             ["per_pair"] * len(stratum.sources) + [""] * len(used),
         )
-
-    def _goals(self, indices: IntArray) -> list[FloatArray]:
-        is_in_trial = np.append(np.zeros(len(self.kept_pairs), bool), self.free[1][indices])
-        return review_goals(self.all_kept, self.candidate_of_item, is_in_trial)
 
     def pairs(self, chosen: BoolArray) -> list[Pair]:
         """Make the selected pairs: kept pairs, and pairs of the other chosen sentences."""

@@ -74,10 +74,8 @@ def verify_natural(
     for pair in pairs:
         models = [table.models.index(pair.model_1), table.models.index(pair.model_2)]
         pair_ranks = np.stack([own_ranks[row][models] for row in (pair.row_1, pair.row_2)])
-        stated = [pair.rank_1_model_1, pair.rank_1_model_2, pair.rank_2_model_1]
-        is_same = np.allclose(
-            pair_ranks.ravel(), [*stated, pair.rank_2_model_2], rtol=0, atol=1e-12
-        )
+        stated = [[getattr(pair, f"rank_{s}_model_{m}") for m in (1, 2)] for s in (1, 2)]
+        is_same = np.allclose(pair_ranks, stated, rtol=0, atol=1e-12)
         _require(is_same, f"{pair.trial_id} has other ranks in the scores")
         accepted = min(pair_ranks[0, 1], pair_ranks[1, 0]) >= 0.5
         below = question.agreeing or max(pair_ranks[0, 0], pair_ranks[1, 1]) < 0.5
@@ -149,8 +147,8 @@ def verify_triplets(
     candidate_of_id = {triplet.triplet_id: triplet for triplet in triplets}
     for triplet in chosen:
         source = candidate_of_id.get(triplet.triplet_id)
-        is_same = source is not None and source.sentences == triplet.sentences
-        is_same = is_same and source is not None and source.drops == triplet.drops
+        fields = (triplet.sentences, triplet.drops)
+        is_same = source is not None and (source.sentences, source.drops) == fields
         is_same &= abs(triplet.controversiality - sum(triplet.drops)) <= _ROUNDING
         _require(is_same, f"{triplet.triplet_id} was not given, or has changed")
         _require(
