@@ -328,9 +328,9 @@ def naturals_of(stimuli: Iterable[Stimulus]) -> dict[str, tuple[Sentence | None,
     """Return the natural sentence from which each sentence of a stimulus was made.
 
     Keys are identifiers of stimuli. Values have an entry for each sentence of the stimulus: its
-    natural sentence, or None for a sentence that is not synthetic. A trial with two synthetic
-    sentences gets the natural sentence of its column `source`, or else of another trial of the
-    triplet, or else None.
+    natural sentence, or None for a sentence that is not synthetic. For a trial with two synthetic
+    sentences, this is the sentence in the column `source`, or else the natural sentence of another
+    trial of the same triplet, or else None.
     """
     stimuli_list = list(stimuli)
     natural = {

@@ -114,7 +114,8 @@ class ScoreTable(ShownAsTable):
         """Return the index of the first row of each sentence, (n,).
 
         Raises:
-            ScoreError: if the table lacks a sentence (lists up to five), or has no sentences.
+            ScoreError: if the table lacks a sentence (the message lists up to five), or has no
+                sentences.
         """
         requested = list(sentences)
         missing = list(dict.fromkeys(s.text for s in requested if s not in self.rows))

@@ -213,7 +213,7 @@ class Triplet:
 
     @property
     def labelled(self) -> list[tuple[str, Sentence, list[float]]]:
-        """Label, sentence and both models' log-probabilities (nats) of each of the sentences."""
+        """For each sentence: label, sentence, and log-probabilities under both models, nats."""
         labels = ("natural", f"{self.model_1} rejects", f"{self.model_2} rejects")
         names = (Kind.NATURAL, *SYNTHETIC)
         return [
