@@ -77,7 +77,7 @@ class NaturalScores:
         }
 
     @cached_property
-    def _goes_on(self) -> bool:
+    def _resumed(self) -> bool:
         return not self.store.naturals().isdisjoint(s.text for s in self.sentences)
 
     def floors(self, quantile: float, reporter: Reporter) -> Floors:
@@ -90,7 +90,7 @@ class NaturalScores:
         floors: Floors = {}
         missing: dict[str, list[Sentence]] = {}
         for model, profile in self.profiles.items():
-            floors[model] = self.store.floors(*self._keys[model], quantile) if self._goes_on else {}
+            floors[model] = self.store.floors(*self._keys[model], quantile) if self._resumed else {}
             reference = reference_sentences(self.sentences, profile.words)
             if new := [s for s in reference if len(s) not in floors[model]]:
                 reporter.say(f"Scoring {len(new):,} natural sentences under {model} for its floor.")
@@ -114,7 +114,7 @@ class NaturalScores:
         sds: dict[str, float] = {}
         missing: dict[str, Sequence[Sentence]] = {}
         for model, profile in self.profiles.items():
-            stored = self.store.natural_sd(*self._keys[model]) if self._goes_on else None
+            stored = self.store.natural_sd(*self._keys[model]) if self._resumed else None
             if stored is not None:
                 sds[model] = stored
             else:

@@ -326,11 +326,11 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
         "ending": climb.end,
         "costs": {name: (c.rows, c.tokens, c.calls) for name, c in synthesis.costs.items()},
         "steps": [
-            (s.round, s.visit, s.position, s.old, s.new, s.sentence.text, *_two(s.log_probs))
+            (s.round, s.visit, s.position, s.old, s.new, s.sentence.text, *_scores(s.log_probs))
             for s in climb.steps
         ],
         "evaluations": [
-            (e.visit, e.position, e.word, e.sentence.text, *_two(e.log_probs))
+            (e.visit, e.position, e.word, e.sentence.text, *_scores(e.log_probs))
             for e in synthesis.evaluations
         ],
         "searches": searches,
@@ -338,7 +338,7 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
     }
 
 
-def _two(log_probs: FloatArray) -> list[float | None]:
+def _scores(log_probs: FloatArray) -> list[float | None]:
     """Return the scores of the accept and the reject model, nats; None for missing scores."""
     return [None if isnan(score) else score for score in log_probs.tolist()[:2]]
 

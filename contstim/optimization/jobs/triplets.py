@@ -47,11 +47,12 @@ def find_triplets(
     so_far: Path | None = None,
     reporter: Reporter = SILENT,
 ) -> TripletResults:
-    """Search triplets for every pair of models, from natural sentences in the pair's own order.
+    """Search for the triplets of every pair of models.
 
-    The results do not depend on the number of workers, interruptions, or the order of models. They
-    depend on earlier runs only because the store keeps floors of plausibility and default judges
-    when sentences or models are added or removed.
+    Each pair uses the natural sentences in its own order. The results do not depend on the number
+    of workers, interruptions, or the order of models. Earlier runs have one effect: the store keeps
+    their floors of plausibility and default judges, even if sentences or models are added or
+    removed later.
 
     If a natural sentence yields no triplet, the pair uses its next one. A failed search is tried up
     to three times. If all attempts fail, the other searches continue, and the next run tries the

@@ -110,7 +110,7 @@ class Perturbation:
     def _select_slackest(
         self, objective: Objective, estimates: PositionEstimates, columns: IntArray
     ) -> IntArray:
-        """Return columns of the words with most slack, of those that probably are feasible."""
+        """Return the columns of the probably feasible words with the most slack, best first."""
         mean, spread = estimates.mean[:, columns], estimates.spread[:, columns]
         # For safety, lower the means under accepting models by one standard deviation
         cautious = mean - np.array(objective.accepting)[:, None] * spread

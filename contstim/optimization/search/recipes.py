@@ -87,9 +87,9 @@ Differences that are not settings of `RegressionProposer`:
 * Each model uses its own scoring rule. The published scores of GPT-2 are `@chain` with the context
   `". "`, which the user has to set. Masked models are scored by the mean over all orders of the
   words, without a term for the end mark. The authors used 100 random orders (`@chain-sampled`).
-* The approximation of a masked model is log p(word | all other words), with independent tokens of a
-  word. The authors averaged over the orders of the tokens, which needs a pass for each prefix of
-  each word.
+* The approximation of a masked model is log p(word | all other words). It treats the tokens of a
+  word as independent. The authors averaged over the orders of the tokens, which needs a pass for
+  each prefix of each word.
 * Of equally good words, the first word in the vocabulary is accepted, not a random one.
 * No score is computed twice, and no position is tried again with the same sentence. This changes
   the number of passes but no step.

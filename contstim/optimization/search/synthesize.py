@@ -435,7 +435,7 @@ def _search_pair(
     models, candidates = problem.models, problem.candidates
     natural = candidates.natural
     # Side 0 is sentence_1, which model_2 should prefer. Side 1 is sentence_2, which model_1 should
-    # prefer. The evaluator of a side has the model first that should prefer the side's sentence
+    # prefer. In the evaluator of a side, the model that should prefer its sentence comes first
     evaluators = [Evaluator((models[1 - side], models[side])) for side in (0, 1)]
     rng = np.random.default_rng(seed)
     states = [recipe.proposer.start(evaluator, rng.spawn(1)[0]) for evaluator in evaluators]
