@@ -332,20 +332,20 @@ class _Part:
         sources, indices, ranks = self.arcs
         stratum, pairs, n_kept = self.stratum, [*self.kept_pairs.values()], len(self.kept_pairs)
         rows = np.array([(p.row_1, p.row_2) for p in pairs], dtype=np.int64).reshape(-1, 2)
-        of_kept = np.searchsorted(stratum.rows, rows)
+        kept_indices = np.searchsorted(stratum.rows, rows)
         # The cost of a pair is the sum of two doubled ranks
         both_ranks = np.array([p.rank_1_model_1 + p.rank_2_model_2 for p in pairs])
         kept_costs = np.rint(2 * len(stratum.rows) * both_ranks)
-        all_indices = np.concatenate([of_kept.ravel(), indices])
+        all_indices = np.concatenate([kept_indices.ravel(), indices])
         used, sentence_indices = np.unique(all_indices, return_inverse=True)
         number = {source[:2]: k for k, source in enumerate(stratum.sources)}
         both = [(number[p.model_1, p.model_2], number[p.model_2, p.model_1]) for p in pairs]
         columns = np.concatenate([np.repeat(np.arange(n_kept), 2), n_kept + np.arange(len(ranks))])
         # Rules on the number of sentences of each source, then on the use of each sentence
         kept_sources = np.array(both, dtype=np.int64).reshape(-1)
-        of_rules = [kept_sources, sources, len(stratum.sources) + sentence_indices]
+        rule_numbers = [kept_sources, sources, len(stratum.sources) + sentence_indices]
         shape = (len(stratum.sources) + len(used), n_kept + len(ranks))
-        entries = (np.ones(2 * len(columns)), (np.concatenate(of_rules), np.tile(columns, 2)))
+        entries = (np.ones(2 * len(columns)), (np.concatenate(rule_numbers), np.tile(columns, 2)))
         of_length = f" of {stratum.words} words" if stratum.words else ""
         need = np.array([count for *_, count in stratum.sources])
         is_in_trial = np.append(np.zeros(n_kept, np.bool_), self.free[1][indices])
