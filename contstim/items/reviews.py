@@ -329,8 +329,8 @@ def naturals_of(stimuli: Iterable[Stimulus]) -> dict[str, tuple[Sentence | None,
 
     Keys are identifiers of stimuli. Values have an entry for each sentence of the stimulus: its
     natural sentence, or None for a sentence that is not synthetic. For a trial with two synthetic
-    sentences, this is the sentence in the column `source`, or else the natural sentence of another
-    trial of the same triplet, or else None.
+    sentences, the natural sentence is in the column `source`. If this column is empty, it is the
+    natural sentence of another trial of the same triplet, or None if there is no such trial.
     """
     stimuli_list = list(stimuli)
     natural = {

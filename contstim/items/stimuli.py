@@ -98,7 +98,7 @@ CELL_READERS: dict[str, Reader] = {
 
 def content_id(kind: str, *parts: object) -> str:
     """Return a short identifier that depends only on the kind and the parts."""
-    # A separator, so that ("ab", "c") and ("a", "bc") differ
+    # The separator distinguishes ("ab", "c") from ("a", "bc")
     content = "\x1f".join(map(str, (kind, *parts)))
     # With 48 bits, two of 5,000 stimuli have equal identifiers with probability 4e-8
     return f"{kind}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
@@ -350,8 +350,8 @@ def check_trials(trials: Iterable[Trial]) -> None:
     """Check that each trial has the models and kinds of sentences that its condition requires.
 
     Raises:
-        InputError: if `KINDS` does not allow the kinds of sentences, a filler names a model, or a
-            trial that is no filler does not name two different models.
+        InputError: if `KINDS` does not allow the kinds of sentences, a filler names a model, or
+            another trial does not name two different models.
     """
     for trial in trials:
         where = f"The trial {trial.trial_id!r} is {trial.condition}"

@@ -291,7 +291,7 @@ class TripletQueue(TaskQueue[TripletTask]):
             return
         self._running[task.models] -= 1
         self._progress.end(task.models)
-        # At the front, so that searches still begin in the order of the walk
+        # Put it at the front, so that searches still begin in the order of the walk
         self._waiting[task.models].appendleft(task)
 
 

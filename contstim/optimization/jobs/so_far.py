@@ -85,8 +85,8 @@ def so_far(
 ) -> Iterator[Part]:
     """Yield a table with a row for each pair of models, and the triplets.
 
-    The columns are numbers of triplets and searches, and the mean of the pair's `seconds`, the
-    durations of its searches in this run.
+    The columns are numbers of triplets and searches, and the mean duration of a search. `seconds`
+    are the durations of each pair's searches in this run.
     """
     models = [*dict.fromkeys(model for pair in results for model in pair)]
     names = dict(zip(models, short_names(models), strict=True))

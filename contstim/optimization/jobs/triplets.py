@@ -193,7 +193,7 @@ def _inspect(
     Raises:
         ModelError: if two models rank all sentences of equal length alike.
     """
-    # In reverse order, so that the first models are still loaded when searches begin
+    # Inspect in reverse order, so that the first models are still loaded when searches begin
     tasks = [InspectionTask(model, tuple(sentences)) for model in reversed(models)]
     profiles: dict[str, ModelProfile] = {}
     work_off(workers, tasks, lambda task, profile: profiles.update({task.model: profile}), {})

@@ -45,8 +45,8 @@ JUDGE_ERROR = 2.0
 
 Tie-breaking rule: of the sentences within this difference of the judges' favourite, the search
 chooses the one with the largest disagreement. Readers accepted as many sentences with this rule as
-without it (62 % of 100), and simulated studies needed 25 % fewer answers. At 4 nats, readers
-accepted 59 %.
+without it (62 % of 100). Simulated studies needed 25 % fewer answers. At 4 nats, readers accepted
+59 %.
 """
 
 MAX_SCORED = 600
@@ -64,8 +64,8 @@ class FewChanges:
         judge_drop: maximum mean of log p(natural) - log p(result) over the judges, nats.
         max_scored: n, the maximum number of sentences for the largest network. Each network of the
             pair scores at most max(40, n * f / k) sentences. k is the network's number of passes
-            for a score. f is the work for a score under the largest network or judge, divided by
-            the work under this network, but at most 10.
+            for a score. f compares the work for a score: under the largest network or judge,
+            divided by the work under this network. f is at most 10.
         chooser: name of the network of the pair that chooses the result if there is no judge. None
             means the network under which the natural sentence is likelier.
 

@@ -12,7 +12,7 @@ of the disagreement is the smaller absolute gain:
 
 The search finds the best word, although it does not score all words under both models. The cheaper
 model scores first. If the size of a word's gain is no larger than the best disagreement so far, the
-word cannot be better, so the other model does not score it.
+word cannot be better. The other model then does not score it.
 """
 
 from __future__ import annotations

@@ -222,8 +222,8 @@ class PricedLosses:
     def of_words(self, sentence: Sentence, index: int) -> FloatArray:
         """Return loss + price * shortfall with each word at a 0-based position, (n_words,), nats.
 
-        The value is infinite for words that are not allowed, and for sentences from which no price
-        leads back to the floor.
+        The value is infinite for words that are not allowed. It is also infinite for sentences from
+        which no price leads back to the floor.
         """
         losses, shortfalls = self._cached(sentence, index)
         return losses + self.price * shortfalls

@@ -52,9 +52,10 @@ class Recipe:
 DEFAULT = Recipe(
     name="default",
     capitals=True,
-    # In published synthetic pairs with a transformer, nine of ten participants agree on 80 % of the
-    # pairs if the natural sentence is above the first quartile under both models. Otherwise, they
-    # agree on 59 %. Higher quantiles hardly increase agreement (docs/figures.md)
+    # These numbers are about published synthetic pairs with a transformer. If the natural sentence
+    # is above the first quartile under both models, nine of ten participants agree on 80 % of the
+    # pairs. Otherwise, they agree on 59 %. Higher quantiles hardly increase agreement
+    # (docs/figures.md)
     plausible=0.25,
     proposer=ScreeningProposer(),
     perturbation=Perturbation(),

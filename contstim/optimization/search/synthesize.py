@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 class Synthesis(SearchResult):
     """A sentence that one model accepts and another rejects, and the steps of its search.
 
-    Log-probabilities are in nats. If a scorer has another unit, its scores have this unit, but
-    losses in `searches` are in tenths of a standard deviation. With several searches, steps and
+    Log-probabilities are in nats. If a scorer has another unit, its scores have this unit. Losses
+    in `searches` are then in tenths of a standard deviation. With several searches, steps and
     evaluations are those of the best search.
 
     Attributes:

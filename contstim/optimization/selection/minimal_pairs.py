@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from contstim.optimization.selection.question import MinimalPairObjective
     from contstim.optimization.selection.solver import Solution
 
-# Fitted to choices between natural sentences in the study of 2023: log odds of the choice per nat
-# of the margin, and the margin in nats above which the log odds are constant
+# Two values fitted to choices between natural sentences in the study of 2023: the log odds of a
+# choice per nat of the margin, and the margin (nats) above which the log odds are constant
 _SLOPE, _LIMIT = 0.055, 27.0
 
 

@@ -204,7 +204,7 @@ def select_natural(
 
     Let D be the number of sentences that all sources need together. The program contains only the
     D cheapest admissible sentences of each source. They suffice: a selection with a more expensive
-    sentence has only D - 1 other sentences, so one of the D cheapest is free to replace it.
+    sentence has only D - 1 other sentences. So one of the D cheapest is free to replace it.
 
     After a review, sentences of rejected items are excluded. As many kept pairs as possible are
     selected again, even if the sum of ranks increases.

@@ -385,8 +385,8 @@ class MinimalPairSelection(ShownAsTable):
     Attributes:
         pairs: pairs, sorted by models, then in the order of the scores.
         verdicts: columns of a table with a row for each paradigm and two models. Four columns count
-            the minimal pairs in which both models, only the first, only the second, or neither is
-            right (a tie is not right). The last column is the number of selected pairs.
+            minimal pairs: both models are right, only the first, only the second, or neither. With
+            a tie, a model is not right. The last column is the number of selected pairs.
         changed: reviewed pairs that were not rejected and are not selected again.
     """
 
