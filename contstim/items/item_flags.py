@@ -432,7 +432,7 @@ def _match_flags(
                 for i, tags in sorted(odd_sequences)
             )
             details[FlagKind.SEQUENCE] = f"{'; '.join(rows)}."
-    return [Flag(item.item_id, kind, text) for kind, text in details.items()]
+    return [Flag(item.item_id, kind, detail) for kind, detail in details.items()]
 
 
 def _unlikely_flags(

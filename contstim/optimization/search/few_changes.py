@@ -219,21 +219,21 @@ class FewChangesSearch:
             that the judges allow, best first; and how the result was chosen.
         """
         natural, log_probs = self._natural, self._start.log_probs
-        most = min(
+        max_new = min(
             self._goal.max_changes or min(_MAX_CHANGES, len(natural) // 2),
             len(self._candidates.positions),
         )
         fewest_first = not self._choosers
         proposals, bases = self._propose([(natural, log_probs)], 1)
         n_new = 1
-        if most > 1 and not fewest_first:
+        if max_new > 1 and not fewest_first:
             n_new = 2
             more, bases = self._propose(bases, n_new)
             proposals = _Proposals.join([proposals, more])
-        self._score(proposals, _FIRST_SHARE if n_new < most else 1.0)
+        self._score(proposals, _FIRST_SHARE if n_new < max_new else 1.0)
         # Without networks, all sentences with one new word have exact scores, so none was missed
         none_with_one = fewest_first and not self._found
-        while not self._found and n_new < most and bases:
+        while not self._found and n_new < max_new and bases:
             n_new += 1
             proposals, bases = self._propose(bases, n_new)
             self._score(proposals, 1.0)
@@ -280,8 +280,8 @@ class FewChangesSearch:
             Sentences that are feasible under models with cheap scores, and bases of sentences with
             one more new word.
         """
-        none = np.empty(0, np.int64)
-        parts = [_Proposals((), none, none, none, np.empty((len(self._is_cheap), 0)))]
+        no_rows = np.empty(0, np.int64)
+        parts = [_Proposals((), no_rows, no_rows, no_rows, np.empty((len(self._is_cheap), 0)))]
         gains, partial = [], []
         for sentence, log_probs in bases:
             for index in self._candidates.positions:
@@ -410,23 +410,23 @@ class FewChangesSearch:
         scores[:, columns] = np.where(
             self._is_cheap[:, None], proposals.estimates[:, columns], np.nan
         )
-        left = np.arange(len(sentences))
+        remaining = np.arange(len(sentences))
         for number in (*self._networks, *self._judges):
             limit = self._batch_limit(number, share) if number in self._networks else _MAX_BATCH
-            postponed.append(columns[left[limit:]])
-            left = left[:limit]
-            if not len(left):
+            postponed.append(columns[remaining[limit:]])
+            remaining = remaining[:limit]
+            if not len(remaining):
                 break
-            self._n_scored[number] += len(left)
-            values = self._evaluator.score_sentences(number, [sentences[i] for i in left])
-            scores[number, columns[left]] = values
+            self._n_scored[number] += len(remaining)
+            values = self._evaluator.score_sentences(number, [sentences[i] for i in remaining])
+            scores[number, columns[remaining]] = values
             if number not in self._judges:
-                left = left[(self._signs[number] * (values - self._limits[number]) >= 0)]
+                remaining = remaining[(self._signs[number] * (values - self._limits[number]) >= 0)]
         for sentence, column in zip(sentences, columns.tolist(), strict=True):
             index = int(proposals.index[column])
             self._evaluator.record(self._n_visits, index, sentence, scores[:, column])
-        found = columns[left]
-        self._found |= {sentences[i]: scores[:, columns[i]] for i in left.tolist()}
+        found = columns[remaining]
+        self._found |= {sentences[i]: scores[:, columns[i]] for i in remaining.tolist()}
         highest = float(self._quality(scores[:, found]).max(initial=-np.inf))
         return highest, np.concatenate(postponed)
 
