@@ -115,11 +115,14 @@ class SearchProgress:
 
     Args:
         expected: function that returns the seconds for a triplet of a pair; None if unknown.
+
+    Attributes:
+        running: pair of models → start times of its running searches, oldest first.
     """
 
     def __init__(self, reporter: Reporter, expected: Callable[[ModelPair], float | None]) -> None:
         self._reporter, self._expected = reporter, expected
-        self._running: defaultdict[ModelPair, list[float]] = defaultdict(list)
+        self.running: defaultdict[ModelPair, list[float]] = defaultdict(list)
         self._ended: Mapping[ModelPair, int] = {}
         self._n_needed: Mapping[ModelPair, int] = {}
         self._costs: dict[ModelPair, float] = {}
@@ -127,12 +130,12 @@ class SearchProgress:
 
     def begin(self, pair: ModelPair) -> None:
         """Record the start of a search."""
-        self._running[pair].append(monotonic())
+        self.running[pair].append(monotonic())
 
     def end(self, pair: ModelPair) -> None:
         """Record the end of a search; the oldest search of the pair counts as ended."""
-        if self._running[pair]:
-            self._running[pair].pop(0)
+        if self.running[pair]:
+            self.running[pair].pop(0)
 
     def report(self, ended: Mapping[ModelPair, int], n_needed: Mapping[ModelPair, int]) -> None:
         """Report the progress.
@@ -155,7 +158,7 @@ class SearchProgress:
         done = 0.0
         for pair, number in self._n_needed.items():
             # A running search counts less than 1, even if it takes longer than expected
-            parts = (now - began for began in self._running[pair])
+            parts = (now - began for began in self.running[pair])
             running = sum(elapsed / (elapsed + self._costs[pair]) for elapsed in parts)
             done += self._costs[pair] * min(number, self._ended.get(pair, 0) + running)
         share = done / work if work else 1.0
