@@ -31,13 +31,14 @@ if TYPE_CHECKING:
 
 _AROUND_WORDS = ".,;:!?…\"“”„«»()[]{}'‘’‚–—"
 _NATURAL = (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL)
-_MIN_ITEMS, _PER_HUNDRED = 5, 2  # a frequent word is in more than 5 items, and in more than 2 %
+# A frequent word is in more than 5 items and in more than 2 % of the items
+_MIN_ITEMS, _PER_HUNDRED = 5, 2
 # Participants agree less about published items with three misfits or more (see `Match.misfits`)
 _MIN_MISFITS = 3
-# Maximum difference from the natural sentence: two standard deviations of natural sentences of
-# eight words
+# Maximum differences from the natural sentence. They are two standard deviations among natural
+# sentences of eight words
 _MAX_CHARACTERS, _MAX_ZIPF = 12, 0.7
-_QUANTILE = 0.05  # of the log-probabilities of each natural sentence's least likely word
+_QUANTILE = 0.05  # quantile of the least log-probability of a word, over natural sentences
 _SMALL_DROP, _SMALL_DROP_SDS = 1.0, 0.1  # nats; standard deviations of natural sentences
 
 
@@ -73,6 +74,8 @@ class FlagSettings:
     """Settings of flags: rules, frequencies and limits.
 
     Attributes:
+        rules: rules about words, such as the list of blocked words.
+        repeatable: words that may occur several times in a sentence, in lower case.
         frequencies: word frequencies in a text; None for frequencies in the items.
         rare: words with a lower Zipf value are rare.
         often: words in more items than this are frequent; None for 5 items or 2 % of the items,
@@ -203,9 +206,9 @@ def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
             "of the same triplet and trials of different groups are not compared."
         ),
         FlagKind.UNLIKELY: (
-            "A word of a synthetic sentence is less likely under the judge than the least "
-            f"likely word of its natural sentence and of {1 - _QUANTILE:.0%} of all natural "
-            "sentences."
+            "Under the judge, a word of a synthetic sentence is less likely than every word of "
+            "its natural sentence. It is also less likely than every word of "
+            f"{1 - _QUANTILE:.0%} of all natural sentences."
         )
         if settings.judged
         else "Not checked: name a judge with --judge, a model that is not compared in the study.",
@@ -228,8 +231,8 @@ def _word_details(
     """Return word → kind and detail of its flag, and explanations of names and rare words."""
     rules = settings.rules
     words = {_strip_punctuation(word) for s in sentences for word in s.words} - {""}
-    names, names_rest_on = _find_names(words, sentences, settings)
-    rare, rare_rests_on = _find_rare(words, sentences, settings)
+    names, names_explanation = _find_names(words, sentences, settings)
+    rare, rare_explanation = _find_rare(words, sentences, settings)
     details: dict[str, tuple[FlagKind, str]] = {}
     for word in sorted(words):
         reason = rules.misspelled(word)
@@ -241,7 +244,7 @@ def _word_details(
             details[word] = (FlagKind.NAME, f"“{word}” is a name.")
         elif word in rare:
             details[word] = (FlagKind.RARE, f"“{word}” is rare (Zipf {rare[word]:.1f}).")
-    return details, {FlagKind.NAME: names_rest_on, FlagKind.RARE: rare_rests_on}
+    return details, {FlagKind.NAME: names_explanation, FlagKind.RARE: rare_explanation}
 
 
 def _find_names(
@@ -250,8 +253,8 @@ def _find_names(
     """Return the words that are names, and the explanation of the flag."""
     # Every first word has a capital, so only later words show which words are names
     inner = [_strip_punctuation(word) for s in sentences for word in s.words[1:]]
-    # Counts of a text include first words, which have capitals. They do not turn a common word into
-    # a name, because `is_name` requires that nearly all occurrences have capitals
+    # Counts of a text include first words, which have capitals. These counts do not turn a common
+    # word into a name, because `is_name` requires that nearly all occurrences have capitals
     inside = Counter(inner)
     if settings.frequencies is not None:
         inside.update(settings.frequencies.counts)
@@ -429,7 +432,7 @@ def _match_flags(
                 for i, tags in sorted(odd_sequences)
             )
             details[FlagKind.SEQUENCE] = f"{'; '.join(rows)}."
-    return [Flag(item.item_id, kind, text) for kind, text in details.items()]
+    return [Flag(item.item_id, kind, detail) for kind, detail in details.items()]
 
 
 def _unlikely_flags(

@@ -33,8 +33,8 @@ class Match:
     Attributes:
         changed: 0-based positions of the new words.
         misfits: positions of new words with another part of speech than the replaced word; see
-            `MISFIT`. An unlisted new word is a misfit. If the replaced word is unlisted, the new
-            word is not a misfit.
+            `MISFIT`. A new word that the table of tags lacks is a misfit. If the table lacks the
+            replaced word, the new word is no misfit.
         characters: difference in characters, synthetic minus natural sentence, without end marks.
         zipf: difference in mean Zipf frequency of the words, synthetic minus natural sentence.
     """

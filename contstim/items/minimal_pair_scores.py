@@ -23,16 +23,18 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 _ROUNDING = 2.0**-21  # relative tolerance: four times the rounding error of single precision
-_SIDES = {False: ("good", "bad"), True: ("natural", "changed")}  # by `near`
+# `near` → names of the two sentences
+_SIDES = {False: ("good", "bad"), True: ("natural", "changed")}
 _SENTENCE_METHOD = "full-sentence"
 PREFIX_FIELDS = {
     "one_prefix": ("prefix", "word_good", "word_bad"),
     "two_prefix": ("prefix_good", "prefix_bad", "word"),
 }
-"""Method → BLiMP's fields of prefixes and critical words, without the method in their names.
+"""Method → names of BLiMP's fields with prefixes and critical words.
 
-BLiMP's field for `prefix` of `one_prefix` is `one_prefix_prefix`. The field `one_prefix_method`
-states whether a pair has these fields.
+In BLiMP, these names begin with the name of the method. For example, `prefix` of the method
+`one_prefix` is the field `one_prefix_prefix`. The field `one_prefix_method` states whether a pair
+has these fields.
 """
 
 

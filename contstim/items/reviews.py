@@ -164,9 +164,8 @@ class Review:
     def rejected(self) -> frozenset[str]:
         """Identifiers of rejected items, and of the sources of rejected trials."""
         last = (item for items in self.last_decisions.values() for item in items)
-        rejected = [item for item in last if item.decision is Decision.REJECT]
-        sources = (item.source_id for item in rejected if item.source_id)
-        return frozenset((*(item.item_id for item in rejected), *sources))
+        rejected = (item for item in last if item.decision is Decision.REJECT)
+        return frozenset(n for item in rejected for n in (item.item_id, item.source_id) if n)
 
     def rejects(self, item: ReviewedItem) -> bool:
         """Return True if a reviewer rejects the item.
@@ -329,9 +328,9 @@ def naturals_of(stimuli: Iterable[Stimulus]) -> dict[str, tuple[Sentence | None,
     """Return the natural sentence from which each sentence of a stimulus was made.
 
     Keys are identifiers of stimuli. Values have an entry for each sentence of the stimulus: its
-    natural sentence, or None for a sentence that is not synthetic. A trial with two synthetic
-    sentences gets the natural sentence of its column `source`, or else of another trial of the
-    triplet, or else None.
+    natural sentence, or None for a sentence that is not synthetic. For a trial with two synthetic
+    sentences, the natural sentence is in the column `source`. If this column is empty, it is the
+    natural sentence of another trial of the same triplet, or None if there is no such trial.
     """
     stimuli_list = list(stimuli)
     natural = {

@@ -86,12 +86,9 @@ class ScoreTable(ShownAsTable):
                 f"{self.log_probs[row, column]}; scores must be finite or -inf. There are "
                 f"{len(bad):,} such values. Score these sentences again."
             )
-        if self.sentences is None or len(self.rows) == len(self.sentences):
-            return
-
-        for row, sentence in enumerate(self.sentences):
+        for row, sentence in enumerate(self.sentences or ()):
             first = self.rows[sentence]
-            if (self.log_probs[first] != self.log_probs[row]).any():
+            if first != row and (self.log_probs[first] != self.log_probs[row]).any():
                 raise ScoreError(
                     f"{sentence.text!r} has two scores, in rows {first} and {row}. Remove one row."
                 )
@@ -117,7 +114,8 @@ class ScoreTable(ShownAsTable):
         """Return the index of the first row of each sentence, (n,).
 
         Raises:
-            ScoreError: if the table lacks a sentence (lists up to five), or has no sentences.
+            ScoreError: if the table lacks a sentence (the message lists up to five), or has no
+                sentences.
         """
         requested = list(sentences)
         missing = list(dict.fromkeys(s.text for s in requested if s not in self.rows))
@@ -303,13 +301,11 @@ def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
     """
     readers: dict[str, Reader] = dict.fromkeys(("model_1", "model_2"), (text, "text"))
     readers["per_pair"] = (count, "whole number from 0")
-    columns = parsed_columns(path, read_table(path), readers)
-    counts: dict[tuple[str, str], int] = {}
-    for model_1, model_2, per_pair in zip(*columns, strict=True):
-        if (model_1, model_2) in counts:
-            raise InputError(f"{path} has two rows for {model_1} and {model_2}. Remove one.")
-        counts[model_1, model_2] = per_pair
-    return counts
+    *models, counts = parsed_columns(path, read_table(path), readers)
+    pairs = [*zip(*models, strict=True)]
+    if repeats := find_duplicates(pairs):
+        raise InputError(f"{path} has two rows for {' and '.join(repeats[0])}. Remove one.")
+    return dict(zip(pairs, counts, strict=True))
 
 
 def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:

@@ -76,15 +76,11 @@ def _parse_sentence(cell: Any) -> Sentence:
     return Sentence.parse(optional_text(cell))
 
 
-def _optional_number(cell: Any) -> float | None:
-    return number(cell) if optional_text(cell) else None
-
-
 CELL_READERS: dict[str, Reader] = {
     "str": (optional_text, "text"),
     "int": (whole_number, "whole number"),
     "float": (number, "number"),
-    "float | None": (_optional_number, "number"),
+    "float | None": (lambda cell: number(cell) if optional_text(cell) else None, "number"),
     "Sentence": (_parse_sentence, "sentence"),
     "Sentence | None": (
         lambda cell: _parse_sentence(cell) if optional_text(cell) else None,
@@ -102,7 +98,7 @@ CELL_READERS: dict[str, Reader] = {
 
 def content_id(kind: str, *parts: object) -> str:
     """Return a short identifier that depends only on the kind and the parts."""
-    # A separator, so that ("ab", "c") and ("a", "bc") differ
+    # The separator distinguishes ("ab", "c") from ("a", "bc")
     content = "\x1f".join(map(str, (kind, *parts)))
     # With 48 bits, two of 5,000 stimuli have equal identifiers with probability 4e-8
     return f"{kind}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
@@ -130,16 +126,13 @@ class Pair:
     rank_2_model_2: float
 
     def _repr_html_(self) -> str:
-        rejects = " rejects" if self.controversial else ""
+        models = (self.model_1, self.model_2)
+        labels = [f"{model} rejects" if self.controversial else "" for model in models]
+        sentences = [escape(str(s or "")) for s in (self.sentence_1, self.sentence_2)]
         return _html_table(
-            ("", "sentence", f"rank under {self.model_1}", f"rank under {self.model_2}"),
-            *(
-                (rejects and f"{model}{rejects}", escape(str(sentence or "")), *ranks)
-                for model, sentence, *ranks in (
-                    (self.model_1, self.sentence_1, self.rank_1_model_1, self.rank_1_model_2),
-                    (self.model_2, self.sentence_2, self.rank_2_model_1, self.rank_2_model_2),
-                )
-            ),
+            ("", "sentence", *(f"rank under {model}" for model in models)),
+            (labels[0], sentences[0], self.rank_1_model_1, self.rank_1_model_2),
+            (labels[1], sentences[1], self.rank_2_model_1, self.rank_2_model_2),
         )
 
     @property
@@ -220,7 +213,7 @@ class Triplet:
 
     @property
     def labelled(self) -> list[tuple[str, Sentence, list[float]]]:
-        """Label, sentence and both models' log-probabilities (nats) of each of the sentences."""
+        """For each sentence: label, sentence, and log-probabilities under both models, nats."""
         labels = ("natural", f"{self.model_1} rejects", f"{self.model_2} rejects")
         names = (Kind.NATURAL, *SYNTHETIC)
         return [
@@ -357,8 +350,8 @@ def check_trials(trials: Iterable[Trial]) -> None:
     """Check that each trial has the models and kinds of sentences that its condition requires.
 
     Raises:
-        InputError: if `KINDS` does not allow the kinds of sentences, a filler names a model, or a
-            trial that is no filler does not name two different models.
+        InputError: if `KINDS` does not allow the kinds of sentences, a filler names a model, or
+            another trial does not name two different models.
     """
     for trial in trials:
         where = f"The trial {trial.trial_id!r} is {trial.condition}"
@@ -493,10 +486,8 @@ def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
     Each of `scale`, `source` and `paradigm` is omitted if all trials have its default.
     """
     columns = columns_of(Trial, trials)
-    if {*columns["scale"]} <= {Scale.CONFIDENCE}:
-        del columns["scale"]
-    for name in ("source", "paradigm"):
-        if not any(columns[name]):
+    for name, default in (("scale", Scale.CONFIDENCE), ("source", ""), ("paradigm", "")):
+        if {*columns[name]} <= {default}:
             del columns[name]
     return columns
 

@@ -18,7 +18,7 @@
       +---------------- result ----------------------+
       |
       v
-    TripletStore: each result under a key of everything that determines it
+    TripletStore: each result, stored under a digest of all settings that determine it
         |
     TripletResults: triplets, failures, statistics of each pair
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -11,9 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from contstim.jobs.model_workers import work_off
 from contstim.jobs.worker_context import WorkerTask
-from contstim.optimization.jobs.tasks import SearchContext, describe_words
+from contstim.optimization.jobs.tasks import SearchContext, describe_words, digest
 from contstim.optimization.search.opponents import MAX_SENTENCES, pooled_sd
 from contstim.optimization.search.verification import computes_coarsely
+from contstim.wording import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -78,7 +77,7 @@ class NaturalScores:
         }
 
     @cached_property
-    def _goes_on(self) -> bool:
+    def _resumed(self) -> bool:
         return not self.store.naturals().isdisjoint(s.text for s in self.sentences)
 
     def floors(self, quantile: float, reporter: Reporter) -> Floors:
@@ -91,7 +90,7 @@ class NaturalScores:
         floors: Floors = {}
         missing: dict[str, list[Sentence]] = {}
         for model, profile in self.profiles.items():
-            floors[model] = self.store.floors(*self._keys[model], quantile) if self._goes_on else {}
+            floors[model] = self.store.floors(*self._keys[model], quantile) if self._resumed else {}
             reference = reference_sentences(self.sentences, profile.words)
             if new := [s for s in reference if len(s) not in floors[model]]:
                 reporter.say(f"Scoring {len(new):,} natural sentences under {model} for its floor.")
@@ -115,7 +114,7 @@ class NaturalScores:
         sds: dict[str, float] = {}
         missing: dict[str, Sequence[Sentence]] = {}
         for model, profile in self.profiles.items():
-            stored = self.store.natural_sd(*self._keys[model]) if self._goes_on else None
+            stored = self.store.natural_sd(*self._keys[model]) if self._resumed else None
             if stored is not None:
                 sds[model] = stored
             else:
@@ -154,16 +153,12 @@ def reference_sentences(
     order of `sentences` does not matter. `words` are the words that the model knows; None for
     all.
     """
-
-    def random_key(sentence: Sentence) -> str:
-        return hashlib.sha256(sentence.text.encode()).hexdigest()
-
-    by_length: defaultdict[int, list[Sentence]] = defaultdict(list)
-    for sentence in sorted(dict.fromkeys(sentences), key=random_key):
-        chosen = by_length[len(sentence)]
-        if len(chosen) < MAX_REFERENCE_SENTENCES and not (words and words.missing_words(sentence)):
-            chosen.append(sentence)
-    return tuple(s for _, chosen in sorted(by_length.items()) for s in chosen)
+    known = [s for s in dict.fromkeys(sentences) if not (words and words.missing_words(s))]
+    in_random_order = sorted(known, key=lambda sentence: digest([sentence.text]))
+    by_length = grouped((len(sentence), sentence) for sentence in in_random_order)
+    return tuple(
+        s for _, group in sorted(by_length.items()) for s in group[:MAX_REFERENCE_SENTENCES]
+    )
 
 
 def floors_of(scores: Mapping[Sentence, float], quantile: float) -> dict[int, float]:
@@ -172,10 +167,8 @@ def floors_of(scores: Mapping[Sentence, float], quantile: float) -> dict[int, fl
     For N sentences of equal length, the floor is the log-probability with rank `quantile` * N,
     rounded up. The lowest log-probability has rank 1.
     """
-    by_length: defaultdict[int, list[float]] = defaultdict(list)
-    for sentence, score in scores.items():
-        by_length[len(sentence)].append(score)
     floors = {}
+    by_length = grouped((len(sentence), log_prob) for sentence, log_prob in scores.items())
     for n_words, log_probs in sorted(by_length.items()):
         # Subtract 1e-9, because a rounding error may raise a whole number: .28 * 25 > 7
         rank = max(1, ceil(quantile * len(log_probs) - 1e-9))

@@ -6,12 +6,11 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
-from contstim.errors import InputError
 from contstim.files.files import checksum
 from contstim.models.specifications import parse_models
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SearchSettings
-from contstim.options import Help
+from contstim.options import Help, Seed
 
 if TYPE_CHECKING:
     from contstim.models.specifications import Specification
@@ -49,12 +48,10 @@ class SearchQuestion(SearchRules):
         ModelError: if a judge is not a specification of a model.
     """
 
-    seed: int = 0
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.seed < 0:
-            raise InputError(f"seed must be 0 or more, not {self.seed}.")
         # Compute these values now, so that their errors are raised before any model is loaded
         _ = recipe_named(self.recipe), self.budget, self.judges
 

@@ -187,7 +187,6 @@ class TripletQueue(TaskQueue[TripletTask]):
         # In the order of the walk; None for a search without a result so far
         self._results: dict[ModelPair, dict[Sentence, Result | None]] = {p: {} for p in walks}
         self._waiting: dict[ModelPair, deque[TripletTask]] = {pair: deque() for pair in walks}
-        self._running: Counter[ModelPair] = Counter()
         # Number of triplets of each pair if all waiting and running searches find one
         self._expected: Counter[ModelPair] = Counter()
         self._unsuccessful: Counter[ModelPair] = Counter()
@@ -249,7 +248,7 @@ class TripletQueue(TaskQueue[TripletTask]):
     @property
     def finished(self) -> bool:
         """See `TaskQueue.finished`."""
-        return not any(self._waiting.values()) and not self._running.total()
+        return not any(self._waiting.values()) and not any(self._progress.running.values())
 
     def take(self, loaded: Sequence[str]) -> TripletTask | None:
         """See `TaskQueue.take`.
@@ -262,10 +261,10 @@ class TripletQueue(TaskQueue[TripletTask]):
         waiting = [pair for pair in self._order if self._waiting[pair]]
         if not waiting:
             return None
-        new = [p for p in waiting if not self._running[p] and not self._has_searched(p)]
+        n_running = {pair: len(self._progress.running[pair]) for pair in waiting}
+        new = [p for p in waiting if not n_running[p] and not self._has_searched(p)]
         sign = -1 if self._together else 1
-        pair = min(new or waiting, key=lambda p: (len({*p} - {*loaded}), sign * self._running[p]))
-        self._running[pair] += 1
+        pair = min(new or waiting, key=lambda p: (len({*p} - {*loaded}), sign * n_running[p]))
         self._progress.begin(pair)
         task = self._waiting[pair].popleft()
         self._walk_on(pair)
@@ -277,7 +276,6 @@ class TripletQueue(TaskQueue[TripletTask]):
         pair, stored = task.models, self._searches.keep(task, result)
         self._results[pair][task.natural] = stored
         self._count(pair, stored)
-        self._running[pair] -= 1
         self._progress.end(pair)
         if result.state != "failed":  # a failed search has no time
             self._seconds[pair].append(result.wall_seconds)
@@ -289,9 +287,8 @@ class TripletQueue(TaskQueue[TripletTask]):
         if attempt == _ATTEMPTS:
             self.done(task, Outcome("failed", str(error)))
             return
-        self._running[task.models] -= 1
         self._progress.end(task.models)
-        # At the front, so that searches still begin in the order of the walk
+        # Put it at the front, so that searches still begin in the order of the walk
         self._waiting[task.models].appendleft(task)
 
 

@@ -37,7 +37,7 @@ class TripletResults:
         training_texts: name of a model → text that it was trained on; None if unknown.
         floors: name of a model → number of words → floor of plausibility, nats.
         refused: name of a judge → share of the judged sentences that only this judge refused.
-        searches: all results that count.
+        searches: all results that count, see `queues.counted_results`.
         wall_seconds: time of the completed searches of this run, all workers together.
         network_seconds: time within networks.
     """
@@ -66,12 +66,10 @@ class TripletResults:
         reasons = (
             result.reason
             for result in self.searches
-            if result.triplet is not None
-            and result.triplet.natural == triplet.natural
-            and (result.model_1, result.model_2) == models
+            if result.triplet is not None and result.triplet.triplet_id == triplet.triplet_id
         )
-        # After " where ", a stored reason may name models by specification. Omit this part, because
-        # the last line adds the user's names
+        # A stored reason may end with " where " and the specifications of models. Omit this part,
+        # because the last line adds the user's names
         reason = next(reasons, "").partition(" where ")[0]
         synthetics = (triplet.synthetic_1, triplet.synthetic_2)
         without = [m for m, s in zip(models, synthetics, strict=True) if s == triplet.natural]

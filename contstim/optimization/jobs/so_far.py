@@ -16,7 +16,7 @@ from contstim.files.tables import write_table
 from contstim.items.stimuli import triplet_columns
 from contstim.reporting.report import Details, Table, short_names
 from contstim.reporting.stimuli_page import stimuli_table
-from contstim.wording import quantity
+from contstim.wording import grouped, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -85,8 +85,8 @@ def so_far(
 ) -> Iterator[Part]:
     """Yield a table with a row for each pair of models, and the triplets.
 
-    The columns are numbers of triplets and searches, and the mean of the pair's `seconds`, the
-    durations of its searches in this run.
+    The columns are numbers of triplets and searches, and the mean duration of a search. `seconds`
+    are the durations of each pair's searches in this run.
     """
     models = [*dict.fromkeys(model for pair in results for model in pair)]
     names = dict(zip(models, short_names(models), strict=True))
@@ -115,11 +115,14 @@ class SearchProgress:
 
     Args:
         expected: function that returns the seconds for a triplet of a pair; None if unknown.
+
+    Attributes:
+        running: pair of models → start times of its running searches, oldest first.
     """
 
     def __init__(self, reporter: Reporter, expected: Callable[[ModelPair], float | None]) -> None:
         self._reporter, self._expected = reporter, expected
-        self._running: defaultdict[ModelPair, list[float]] = defaultdict(list)
+        self.running: defaultdict[ModelPair, list[float]] = defaultdict(list)
         self._ended: Mapping[ModelPair, int] = {}
         self._n_needed: Mapping[ModelPair, int] = {}
         self._costs: dict[ModelPair, float] = {}
@@ -127,12 +130,12 @@ class SearchProgress:
 
     def begin(self, pair: ModelPair) -> None:
         """Record the start of a search."""
-        self._running[pair].append(monotonic())
+        self.running[pair].append(monotonic())
 
     def end(self, pair: ModelPair) -> None:
         """Record the end of a search; the oldest search of the pair counts as ended."""
-        if self._running[pair]:
-            self._running[pair].pop(0)
+        if self.running[pair]:
+            self.running[pair].pop(0)
 
     def report(self, ended: Mapping[ModelPair, int], n_needed: Mapping[ModelPair, int]) -> None:
         """Report the progress.
@@ -155,7 +158,7 @@ class SearchProgress:
         done = 0.0
         for pair, number in self._n_needed.items():
             # A running search counts less than 1, even if it takes longer than expected
-            parts = (now - began for began in self._running[pair])
+            parts = (now - began for began in self.running[pair])
             running = sum(elapsed / (elapsed + self._costs[pair]) for elapsed in parts)
             done += self._costs[pair] * min(number, self._ended.get(pair, 0) + running)
         share = done / work if work else 1.0
@@ -174,12 +177,10 @@ def costs_of(
     these have no measurements either, it is the mean of all pairs, or else `_DEFAULT_SECONDS`.
     """
     seconds_of = {pair: seconds for pair in pairs if (seconds := expected(pair))}
-    of_model: defaultdict[str, list[float]] = defaultdict(list)
-    for pair, seconds in seconds_of.items():
-        for model in pair:
-            of_model[model].append(seconds)
+    of_model = grouped((model, s) for pair, s in seconds_of.items() for model in pair)
     costs = {}
     for pair in pairs:
-        similar = [*of_model[pair[0]], *of_model[pair[1]]] or [*seconds_of.values()]
+        of_pair = [s for model in pair for s in of_model.get(model, ())]
+        similar = of_pair or [*seconds_of.values()]
         costs[pair] = seconds_of.get(pair) or (fmean(similar) if similar else _DEFAULT_SECONDS)
     return costs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from math import isnan
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -25,6 +25,7 @@ from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.search.verification import computes_coarsely, reaches_floor
 from contstim.store.triplets import Outcome
+from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.synthesize import Synthesis
     from contstim.words.sentence import Sentence
-    from contstim.words.vocabulary import Vocabulary
 
 
 SEEDS = 3
@@ -94,20 +94,15 @@ def shared_words(models: tuple[str, ...], words: tuple[Vocabulary | None, ...]) 
     Raises:
         VocabularyError: if no word may start a sentence, or none may follow another.
     """
-    first, *further = [v for v in words if v is not None] or [default_vocabulary(())]
-    for role, words_of_role in (
-        ("start a sentence", [set(v.initial) for v in (first, *further)]),
-        ("follow another", [set(v.inner) for v in (first, *further)]),
-    ):
-        if not set.intersection(*words_of_role):
+    vocabularies = [v for v in words if v is not None] or [default_vocabulary(())]
+    for role, position in (("start a sentence", 0), ("follow another", 1)):
+        if not set.intersection(*(set(v.at(position)) for v in vocabularies)):
             raise VocabularyError(
                 f"No word of the vocabulary that may {role} is known to "
                 f"{'both' if len(models) == 2 else 'all of'} {' and '.join(models)}. Give a "
                 f"vocabulary in the models' language and case."
             )
-    for vocabulary in further:
-        first = first.intersect(vocabulary)
-    return first
+    return reduce(Vocabulary.intersect, vocabularies)
 
 
 @dataclass(frozen=True)
@@ -329,11 +324,11 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
         "ending": climb.end,
         "costs": {name: (c.rows, c.tokens, c.calls) for name, c in synthesis.costs.items()},
         "steps": [
-            (s.round, s.visit, s.position, s.old, s.new, s.sentence.text, *_two(s.log_probs))
+            (s.round, s.visit, s.position, s.old, s.new, s.sentence.text, *_scores(s.log_probs))
             for s in climb.steps
         ],
         "evaluations": [
-            (e.visit, e.position, e.word, e.sentence.text, *_two(e.log_probs))
+            (e.visit, e.position, e.word, e.sentence.text, *_scores(e.log_probs))
             for e in synthesis.evaluations
         ],
         "searches": searches,
@@ -341,7 +336,7 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
     }
 
 
-def _two(log_probs: FloatArray) -> list[float | None]:
+def _scores(log_probs: FloatArray) -> list[float | None]:
     """Return the scores of the accept and the reject model, nats; None for missing scores."""
     return [None if isnan(score) else score for score in log_probs.tolist()[:2]]
 

@@ -47,11 +47,12 @@ def find_triplets(
     so_far: Path | None = None,
     reporter: Reporter = SILENT,
 ) -> TripletResults:
-    """Search triplets for every pair of models, from natural sentences in the pair's own order.
+    """Search for the triplets of every pair of models.
 
-    The results do not depend on the number of workers, interruptions, or the order of models. They
-    depend on earlier runs only because the store keeps floors of plausibility and default judges
-    when sentences or models are added or removed.
+    Each pair uses the natural sentences in its own order. The results do not depend on the number
+    of workers, interruptions, or the order of models. Earlier runs have one effect: the store keeps
+    their floors of plausibility and default judges, even if sentences or models are added or
+    removed later.
 
     If a natural sentence yields no triplet, the pair uses its next one. A failed search is tried up
     to three times. If all attempts fail, the other searches continue, and the next run tries the
@@ -93,7 +94,10 @@ def find_triplets(
         for pair in combinations(ordered, 2):
             words[pair] = shared_words(pair, tuple(profiles[name].words for name in pair))
             question.check_words(words[pair])
-            judges[pair] = _judges_of(pair, panel, profiles)
+            # A judge must be neither of the two models
+            fingerprints = [profiles[model].convention.fingerprint for model in pair]
+            outside = (j for j in panel if profiles[j].convention.fingerprint not in fingerprints)
+            judges[pair] = tuple(outside)
             if named_judges and not judges[pair]:
                 raise InputError(
                     f"`judge` must be a model outside the pair {' × '.join(pair)}, got "
@@ -155,14 +159,6 @@ def _default_panel(
     return [causal[fingerprint] for fingerprint in remembered if fingerprint in causal]
 
 
-def _judges_of(
-    pair: ModelPair, panel: Sequence[str], profiles: Mapping[str, ModelProfile]
-) -> tuple[str, ...]:
-    # A judge must be neither of the two models
-    fingerprints = {profiles[model].convention.fingerprint for model in pair}
-    return tuple(j for j in panel if profiles[j].convention.fingerprint not in fingerprints)
-
-
 def _walks(
     question: SearchQuestion,
     profiles: Mapping[str, ModelProfile],
@@ -197,7 +193,7 @@ def _inspect(
     Raises:
         ModelError: if two models rank all sentences of equal length alike.
     """
-    # In reverse order, so that the first models are still loaded when searches begin
+    # Inspect in reverse order, so that the first models are still loaded when searches begin
     tasks = [InspectionTask(model, tuple(sentences)) for model in reversed(models)]
     profiles: dict[str, ModelProfile] = {}
     work_off(workers, tasks, lambda task, profile: profiles.update({task.model: profile}), {})

@@ -17,7 +17,7 @@ floor.
       | | |                                              | (each stage calibrates the one before)
       | | +---- the better word is accepted, if any -----+
       | |
-      | | no better word at as many positions in a row as can be changed
+      | | no better word at n positions in a row (n: number of positions that can change)
       | v
     [perturbation]: replace a few words of the best sentence, then climb again; the search ends
       |             after four such rounds in a row without improvement (six between n-gram models)

@@ -122,10 +122,10 @@ class SentenceRegression:
             variance[term_indices < 0] += _prior_sd(terms[0]) ** 2
             weight_indices.append(np.maximum(term_indices, 0))
             factors.append((term_indices >= 0).astype(np.float64))
-        at, by = np.array(weight_indices), np.array(factors)
-        mean += (by * self._mean[at]).sum(axis=0)
-        variance += 2 * (by * shared[at]).sum(axis=0)
-        variance += np.einsum("iw,ijw,jw->w", by, self._covariance[at[:, None], at[None]], by)
+        rows, x = np.array(weight_indices), np.array(factors)
+        mean += (x * self._mean[rows]).sum(axis=0)
+        variance += 2 * (x * shared[rows]).sum(axis=0)
+        variance += np.einsum("iw,ijw,jw->w", x, self._covariance[rows[:, None], rows[None]], x)
         # Larger errors so far give larger standard deviations
         spread: FloatArray = np.sqrt(variance * (self._squares / self._n))
         return mean, spread

@@ -129,7 +129,7 @@ def climb(
     """
     evaluator = objective.evaluator
     if state is None:
-        # A separate generator, so that the proposer does not change the order of positions
+        # Use a separate generator, so that the proposer does not change the order of positions
         state = proposer.start(evaluator, rng.spawn(1)[0])
     # `best` is the best sentence of all earlier rounds
     first = best = current = objective.assess(start, evaluator.log_probs(start))

@@ -147,13 +147,13 @@ def capitals(vocabulary: Vocabulary) -> Constraint | None:
         or (word != word.lower() and word.lower() in inner)
     )
     # str.capitalize would turn `iPhone` into `Iphone`
-    small = frozenset(w for w in initial if w[0].upper() + w[1:] in initial - {w})
+    not_initial = frozenset(w for w in initial if w[0].upper() + w[1:] in initial - {w})
 
     def find_allowed(natural: Sentence, _sentence: Sentence, index: int, words: Words) -> BoolArray:
-        misplaced = not_inside if index else small
+        misplaced = not_inside if index else not_initial
         return ~_members(words, misplaced - {natural.words[index]})
 
-    return Constraint("capitals", find_allowed, lasting=True) if not_inside or small else None
+    return Constraint("capitals", find_allowed, lasting=True) if not_inside or not_initial else None
 
 
 def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> Constraint:
@@ -307,9 +307,7 @@ def _mask_listed(words: Words, chosen: Set[str]) -> BoolArray:
     """Return a mask of the words whose lower case is in `chosen`, (n_words,)."""
     indices = _indices_by_lower_case(words)
     listed = np.zeros(len(words), np.bool_)
-    for word in chosen:
-        for index in indices.get(word, ()):
-            listed[index] = True
+    listed[[index for word in chosen for index in indices.get(word, ())]] = True
     return listed
 
 

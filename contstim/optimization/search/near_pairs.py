@@ -12,7 +12,7 @@ of the disagreement is the smaller absolute gain:
 
 The search finds the best word, although it does not score all words under both models. The cheaper
 model scores first. If the size of a word's gain is no larger than the best disagreement so far, the
-word cannot be better, so the other model does not score it.
+word cannot be better. The other model then does not score it.
 """
 
 from __future__ import annotations
@@ -74,8 +74,9 @@ def near_pairs(
             unknown = [number for number in pair if np.isnan(gains[number, top])]
             if bounds[top] <= rounding[[*pair]].max() or not unknown:
                 break
-            number, here = min(unknown, key=costs.__getitem__), positions == positions[top]
-            columns = np.flatnonzero(here & np.isnan(gains[number]) & (bounds > 0))
+            number = min(unknown, key=costs.__getitem__)
+            is_candidate = (positions == positions[top]) & np.isnan(gains[number]) & (bounds > 0)
+            columns = np.flatnonzero(is_candidate)
             columns = columns[np.argsort(-bounds[columns], kind="stable")[:_BATCH_SIZE]]
             batch = [new[column][1] for column in columns.tolist()]
             scores = models[number].replacement_scores(natural, new[top][0], batch)

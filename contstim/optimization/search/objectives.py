@@ -63,9 +63,7 @@ class Objective:
         total = np.zeros(log_probs.shape[1])
         for values, floor in self.margins(log_probs):
             misses = ~(values >= floor)  # also True for nan; False if both are -inf
-            below = np.zeros(len(total))
-            np.subtract(floor, values, out=below, where=misses)
-            total += below
+            total += np.subtract(floor, values, out=np.zeros(len(total)), where=misses)
         return total
 
     def feasible(self, log_probs: FloatArray) -> BoolArray:
@@ -95,10 +93,8 @@ class Objective:
         upper bounds inf.
         """
         # In the best case, unknown scores are the bound (accepting models) or -inf (rejecting)
-        best = log_probs.copy()
-        bounds = np.broadcast_to(upper_bounds, best.shape)
-        for row, (accepting, bound) in enumerate(zip(self.accepting, bounds, strict=True)):
-            np.copyto(best[row], bound if accepting else -np.inf, where=np.isnan(best[row]))
+        bounds = np.where(np.array(self.accepting)[:, None], upper_bounds, -np.inf)
+        best = np.where(np.isnan(log_probs), bounds, log_probs)
         return np.logical_and(self.feasible(best), self.loss(best) < loss)
 
 

@@ -110,7 +110,7 @@ class Perturbation:
     def _select_slackest(
         self, objective: Objective, estimates: PositionEstimates, columns: IntArray
     ) -> IntArray:
-        """Return columns of the words with most slack, of those that probably are feasible."""
+        """Return the columns of the probably feasible words with the most slack, best first."""
         mean, spread = estimates.mean[:, columns], estimates.spread[:, columns]
         # For safety, lower the means under accepting models by one standard deviation
         cautious = mean - np.array(objective.accepting)[:, None] * spread
@@ -222,8 +222,8 @@ class PricedLosses:
     def of_words(self, sentence: Sentence, index: int) -> FloatArray:
         """Return loss + price * shortfall with each word at a 0-based position, (n_words,), nats.
 
-        The value is infinite for words that are not allowed, and for sentences from which no price
-        leads back to the floor.
+        The value is infinite for words that are not allowed. It is also infinite for sentences from
+        which no price leads back to the floor.
         """
         losses, shortfalls = self._cached(sentence, index)
         return losses + self.price * shortfalls

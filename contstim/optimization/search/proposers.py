@@ -89,8 +89,8 @@ class ScreeningProposer(Proposer):
     """The default strategy: screen all words, draft promising words, score the best words exactly.
 
     Attributes:
-        draft_share: limit of the passes that each model may take for the drafts of one visit. It is
-            a share of the passes that all models together take for one exact score.
+        draft_share: limits the passes of each model for the drafts of one visit. The limit is this
+            share of the passes that one exact score takes under all models together.
         min_draft_passes: number of passes that the drafts may take even if `draft_share` allows
             fewer.
         draft_covers: effort of a draft; see `Scorer.draft`.

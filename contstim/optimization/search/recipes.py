@@ -52,9 +52,10 @@ class Recipe:
 DEFAULT = Recipe(
     name="default",
     capitals=True,
-    # In published synthetic pairs with a transformer, nine of ten participants agree on 80 % of the
-    # pairs if the natural sentence is above the first quartile under both models. Otherwise, they
-    # agree on 59 %. Higher quantiles hardly increase agreement (docs/figures.md)
+    # These numbers are about published synthetic pairs with a transformer. If the natural sentence
+    # is above the first quartile under both models, nine of ten participants agree on 80 % of the
+    # pairs. Otherwise, they agree on 59 %. Higher quantiles hardly increase agreement
+    # (docs/figures.md)
     plausible=0.25,
     proposer=ScreeningProposer(),
     perturbation=Perturbation(),
@@ -87,9 +88,9 @@ Differences that are not settings of `RegressionProposer`:
 * Each model uses its own scoring rule. The published scores of GPT-2 are `@chain` with the context
   `". "`, which the user has to set. Masked models are scored by the mean over all orders of the
   words, without a term for the end mark. The authors used 100 random orders (`@chain-sampled`).
-* The approximation of a masked model is log p(word | all other words), with independent tokens of a
-  word. The authors averaged over the orders of the tokens, which needs a pass for each prefix of
-  each word.
+* The approximation of a masked model is log p(word | all other words). It treats the tokens of a
+  word as independent. The authors averaged over the orders of the tokens, which needs a pass for
+  each prefix of each word.
 * Of equally good words, the first word in the vocabulary is accepted, not a random one.
 * No score is computed twice, and no position is tried again with the same sentence. This changes
   the number of passes but no step.

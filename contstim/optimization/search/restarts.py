@@ -41,9 +41,9 @@ class SearchBudget:
         patience: the searches end after this many searches in a row with a gain below `min_gain`;
             None for no limit.
         min_gain: see `patience`; nats.
-        passes: maximum number of sequences that networks process, used like `seconds`; None for no
-            limit. If a model does not report passes (`Scorer.reports_passes`), there is only
-            one search.
+        passes: maximum number of sequences that networks process. Like `seconds`, it decides
+            whether another search begins; None for no limit. If a model does not report passes
+            (`Scorer.reports_passes`), there is only one search.
 
     Raises:
         InputError: if a number is out of range, nothing limits the searches, or a single search has

@@ -100,8 +100,9 @@ class PositionEstimates:
         `Scorer.draft`.
 
         Returns:
-            Mask of the open words that may be scored exactly now, (n_words,). Their estimates are
-            refined under every model for which `passes` suffice for `_MIN_WORDS` words.
+            Mask of the open words that may be scored exactly now, (n_words,). All models have
+            refined their estimates, except models for which `passes` do not suffice for
+            `_MIN_WORDS` words.
         """
         # Index of a model with unrefined words → passes for a word. A draft takes about two passes
         # for each word of the sentence

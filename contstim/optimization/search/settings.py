@@ -82,10 +82,11 @@ class SearchSettings:
     enough: Annotated[
         float | None,
         Help(
-            "Find a sentence with few new words that is at least this many nats less likely than "
-            "the natural sentence under the model that rejects it; 0 for as many nats as possible. "
-            "By default 5 with --frame words and the default recipe, else 0. If a score has "
-            "another unit: in standard deviations of natural sentences, by default 0.5.",
+            "Find a sentence with few new words. Under the model that rejects it, it must be at "
+            "least this many nats less likely than the natural sentence; 0 for as many nats as "
+            "possible. By default 5 with --frame words and the default recipe, else 0. If a score "
+            "has another unit, the number is in standard deviations of natural sentences, by "
+            "default 0.5.",
             at_least=0,
             kind="enough nats",
         ),

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 class Synthesis(SearchResult):
     """A sentence that one model accepts and another rejects, and the steps of its search.
 
-    Log-probabilities are in nats. If a scorer has another unit, its scores have this unit, but
-    losses in `searches` are in tenths of a standard deviation. With several searches, steps and
+    Log-probabilities are in nats. If a scorer has another unit, its scores have this unit. Losses
+    in `searches` are then in tenths of a standard deviation. With several searches, steps and
     evaluations are those of the best search.
 
     Attributes:
@@ -202,7 +202,7 @@ def _solve(
     if few_changes is not None and problem.in_sds:
         few_changes = replace(few_changes, enough=few_changes.enough * NATS_PER_SD)
     if few_changes is None:
-        if problem.n_judges:
+        if "judge" in problem.roles:
             raise InputError(
                 "`judges` need `few_changes`, because they choose among its sentences."
             )
@@ -221,10 +221,6 @@ def _search(
 ) -> Synthesis:
     models, roles, candidates = problem.models, problem.roles, problem.candidates
     units = np.array(problem.units)
-
-    def tell_step(step: Step) -> None:
-        if on_step is not None:
-            on_step(step.in_units(units))
 
     # The limits are scores of the natural sentence; a judge accepts every sentence
     def make_objective(scores: list[float]) -> Objective:
@@ -252,12 +248,12 @@ def _search(
             recipe.proposer,
             rng=np.random.default_rng(seed),
             perturbation=recipe.perturbation,
-            on_step=tell_step,
+            on_step=on_step and (lambda step: on_step(step.in_units(units))),
         )
         result = verify(result, result.best_first, candidates, objective, in_float32)
     else:
         search = FewChangesSearch(
-            candidates, objective, few_changes, problem.n_judges, problem.gains
+            candidates, objective, few_changes, roles.count("judge"), problem.gains
         )
         result, ranked, choice = search.run()
         result = verify(result, ranked, candidates, objective, in_float32, few_changes.enough)
@@ -439,7 +435,7 @@ def _search_pair(
     models, candidates = problem.models, problem.candidates
     natural = candidates.natural
     # Side 0 is sentence_1, which model_2 should prefer. Side 1 is sentence_2, which model_1 should
-    # prefer. The evaluator of a side has the model first that should prefer the side's sentence
+    # prefer. In the evaluator of a side, the model that should prefer its sentence comes first
     evaluators = [Evaluator((models[1 - side], models[side])) for side in (0, 1)]
     rng = np.random.default_rng(seed)
     states = [recipe.proposer.start(evaluator, rng.spawn(1)[0]) for evaluator in evaluators]

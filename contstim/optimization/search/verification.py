@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
     Models = Scorer | str | Sequence[Scorer | str]
 
-NEEDS_LOG_PROBABILITIES = "A search for controversial sentences"
-"""Beginning of an error message."""
-
 _MIN_TOLERANCE = 1e-4  # nats; smaller differences of a score between batches are rounding errors
 
 
@@ -56,11 +53,6 @@ class Problem:
     units: tuple[float, ...]
     in_sds: bool
     gains: ExpectedGains = field(default_factory=dict)
-
-    @property
-    def n_judges(self) -> int:
-        """Number of judges."""
-        return self.roles.count("judge")
 
 
 def prepare(
@@ -107,7 +99,7 @@ def prepare(
     models = [
         Opponent(scorer, sds[scorer.name])
         if sds and scorer.name in sds
-        else require_language_model(scorer, NEEDS_LOG_PROBABILITIES)
+        else require_language_model(scorer, "A search for controversial sentences")
         for scorer in scorers
     ]
     units = tuple(model.unit if isinstance(model, Opponent) else 1.0 for model in models)
@@ -243,10 +235,8 @@ def verify(
         ModelError: if a model in float32 does not fit into memory.
     """
     evaluator = objective.evaluator
-    if in_float32 is not None:
-        objective, start = in_float32
-        climb = replace(climb, start=start)
-    start = climb.start
+    objective, start = in_float32 or (objective, climb.start)
+    climb = replace(climb, start=start)
     for result in results:
         sentence = result.sentence
         if sentence == start.sentence:
@@ -255,11 +245,10 @@ def verify(
         rescored = _rescore(sentence, result.log_probs, evaluator, faults)
         if in_float32 is not None:
             rescored = evaluator.float32_log_probs(sentence)
-            if not objective.assess(sentence, rescored).loss < start.loss:
-                continue
-        drop = objective.assess(start.sentence, start.log_probs).loss
-        drop -= objective.assess(sentence, rescored).loss
-        if objective.feasible(rescored[:, None])[0] and not drop < enough - _MIN_TOLERANCE:
+        drop = start.loss - objective.assess(sentence, rescored).loss
+        is_better = in_float32 is None or drop > 0
+        is_enough = is_better and not drop < enough - _MIN_TOLERANCE
+        if is_enough and objective.feasible(rescored[:, None])[0]:
             return replace(climb, sentence=sentence, log_probs=rescored)
     # No sentence passes the checks
     rescored = start.log_probs

@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from contstim.optimization.selection.question import MinimalPairObjective
     from contstim.optimization.selection.solver import Solution
 
-# Fitted to choices between natural sentences in the study of 2023: log odds of the choice per nat
-# of the margin, and the margin in nats above which the log odds are constant
+# Two values fitted to choices between natural sentences in the study of 2023: the log odds of a
+# choice per nat of the margin, and the margin (nats) above which the log odds are constant
 _SLOPE, _LIMIT = 0.055, 27.0
 
 
@@ -191,10 +191,10 @@ class _Candidates:
         from scipy.sparse import csc_array, csr_array, eye_array, hstack, vstack
 
         n_groups, n_candidates = len(self.groups), len(self.costs)
-        names, keys, upper, of_pairs = self._rules()
+        names, keys, upper, pair_rules = self._rules()
         identity = eye_array(len(names), format="csr")
-        of_candidates = identity[self._group] + identity[n_groups + self._cell]
-        rules = csr_array(of_candidates + of_pairs[self._row]).T.tocsc()
+        candidate_rules = identity[self._group] + identity[n_groups + self._cell]
+        rules = csr_array(candidate_rules + pair_rules[self._row]).T.tocsc()
         # A cell with fewer than k candidates has no column for level k
         cells = np.flatnonzero(self._sizes)
         levels = [
@@ -210,9 +210,13 @@ class _Candidates:
         lower[:n_groups] = need
         n_columns = n_candidates + len(levels)
         level_of_column = np.append(np.zeros(n_candidates), [k for _, k in levels])
-        goals = [np.where(level_of_column == k, -1.0, 0.0) for k in range(1, n_levels + 1)]
+        shows = np.zeros(n_columns, dtype=np.bool_)
+        if self._review is not None:
+            shows[:n_candidates] = self._shows(self._review.shown_words)[self._row]
+        goals = review_goals(self._all_kept, self.kept, shows)
+        goals += [np.where(level_of_column == k, -1.0, 0.0) for k in range(1, n_levels + 1)]
         return Program(
-            [*self._review_goals(n_columns), *goals, np.append(self.costs, np.zeros(len(levels)))],
+            [*goals, np.append(self.costs, np.zeros(len(levels)))],
             matrix,
             lower,
             np.concatenate([upper, np.full(len(cells), np.inf)]),
@@ -220,12 +224,6 @@ class _Candidates:
             [*keys, *[""] * len(cells)],
             np.append(self._order, np.full(len(levels), -1)),
         )
-
-    def _review_goals(self, n_columns: int) -> list[FloatArray]:
-        shows = np.zeros(n_columns, dtype=np.bool_)
-        if self._review is not None:
-            shows[: len(self._row)] = self._shows(self._review.shown_words)[self._row]
-        return review_goals(self._all_kept, self.kept, shows)
 
     def _rules(self) -> tuple[list[str], list[str], FloatArray, csr_array]:
         """Return the names, keys and maxima of rules on halves, cells, sentences and words.
@@ -245,11 +243,11 @@ class _Candidates:
         numbers = {name: number for number, name in enumerate(upper, start=first)}
         names = [*halves, *cells, *upper]
         entries = np.ones(len(rows)), (rows, [numbers[rule] for rule in shared])
-        of_pairs = csr_array(entries, shape=(len(self._scores.pairs), len(names)))
+        pair_rules = csr_array(entries, shape=(len(self._scores.pairs), len(names)))
         keys = ["per_pair"] * len(halves) + ["per_paradigm"] * len(cells)
         keys += ["word_cap" if name.startswith("word ") else "" for name in upper]
         maxima = [need] * len(halves) + [self._cap] * len(cells) + [*upper.values()]
-        return names, keys, np.array(maxima, dtype=np.float64), of_pairs
+        return names, keys, np.array(maxima, dtype=np.float64), pair_rules
 
     def is_even(self, solution: Solution) -> bool:
         """Return True if no share is larger than `even_share`."""
@@ -299,11 +297,12 @@ class _Candidates:
         `sizes` are numbers of candidates of cells, (n_groups, n_paradigms). `need` is the
         number of pairs to select for each half.
         """
-        tries = np.arange(1, need + 1)
-        can = np.minimum(sizes[:, :, None], tries).sum(axis=1)  # (n_groups, n_tries)
+        limits = np.arange(1, need + 1)
+        # Number of pairs that each limit allows for each half, (n_groups, n_limits)
+        allowed = np.minimum(sizes[:, :, None], limits).sum(axis=1)
         shortages = [
             f"there are only {n:,} on which {right} does and {wrong} does not"
-            for (wrong, right), n in zip(self.groups, can[:, -1].tolist(), strict=True)
+            for (wrong, right), n in zip(self.groups, allowed[:, -1].tolist(), strict=True)
             if n < need
         ]
         if shortages:
@@ -312,8 +311,8 @@ class _Candidates:
                 f"prefers the {self._scores.good_name} sentence, and as many on which only the "
                 f"second does; {join_names(shortages)}"
             )
-        limits: IntArray = tries[(can >= need).argmax(axis=1)]
-        return limits
+        smallest: IntArray = limits[(allowed >= need).argmax(axis=1)]
+        return smallest
 
     def stimulus(self, candidate: int) -> ControversialMinimalPair:
         """Return the stimulus of a candidate."""

@@ -36,7 +36,7 @@ from contstim.words.sentence import repeats
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from contstim.files.arrays import BoolArray, FloatArray, IntArray
+    from contstim.files.arrays import BoolArray, IntArray
     from contstim.items.reviews import Review, ReviewedItem
     from contstim.items.scores import ScoreTable
     from contstim.optimization.selection.question import ModelPair
@@ -134,11 +134,9 @@ def strata(
     parts = []
     for words in sizes:
         rows = np.flatnonzero(lengths == words)
-        counts_of_length = {pair: share[words] for pair, share in shares.items()}
-        if any(counts_of_length.values()):
-            part = replace(stratum, words=words, rows=rows, usable=usable[rows])
-            parts.append(replace(part, counts=counts_of_length))
-    return parts
+        counts = {pair: share[words] for pair, share in shares.items()}
+        parts.append(replace(stratum, words=words, rows=rows, usable=usable[rows], counts=counts))
+    return [part for part in parts if any(part.counts.values())]
 
 
 def length_shares(count: int, sizes: Mapping[int, int]) -> dict[int, int]:
@@ -206,7 +204,7 @@ def select_natural(
 
     Let D be the number of sentences that all sources need together. The program contains only the
     D cheapest admissible sentences of each source. They suffice: a selection with a more expensive
-    sentence has only D - 1 other sentences, so one of the D cheapest is free to replace it.
+    sentence has only D - 1 other sentences. So one of the D cheapest is free to replace it.
 
     After a review, sentences of rejected items are excluded. As many kept pairs as possible are
     selected again, even if the sum of ranks increases.
@@ -275,12 +273,9 @@ class _Part:
     def kept_pairs(self) -> dict[str, Pair]:
         """Identifier → kept pair that can be selected from this stratum."""
         pairs: dict[str, Pair] = {}
-        if not any(self.all_kept):
-            return pairs
         usable = {*self.stratum.rows[self.stratum.usable].tolist()}
-        rows_of = self.stratum.table.rows
         for item_id, item in (entry for items in self.all_kept for entry in items.items()):
-            rows = tuple(rows_of.get(sentence, -1) for sentence in item.sentences)
+            rows = tuple(self.stratum.table.rows.get(sentence, -1) for sentence in item.sentences)
             models = (item.model_1, item.model_2)
             if usable.issuperset(rows) and models in self.stratum.counts:
                 pair = replace(self.stratum.pair(models, (rows[0], rows[1])), trial_id=item_id)
@@ -337,25 +332,27 @@ class _Part:
         sources, indices, ranks = self.arcs
         stratum, pairs, n_kept = self.stratum, [*self.kept_pairs.values()], len(self.kept_pairs)
         rows = np.array([(p.row_1, p.row_2) for p in pairs], dtype=np.int64).reshape(-1, 2)
-        of_kept = np.searchsorted(stratum.rows, rows)
+        kept_indices = np.searchsorted(stratum.rows, rows)
         # The cost of a pair is the sum of two doubled ranks
         both_ranks = np.array([p.rank_1_model_1 + p.rank_2_model_2 for p in pairs])
         kept_costs = np.rint(2 * len(stratum.rows) * both_ranks)
-        all_indices = np.concatenate([of_kept.ravel(), indices])
+        all_indices = np.concatenate([kept_indices.ravel(), indices])
         used, sentence_indices = np.unique(all_indices, return_inverse=True)
         number = {source[:2]: k for k, source in enumerate(stratum.sources)}
         both = [(number[p.model_1, p.model_2], number[p.model_2, p.model_1]) for p in pairs]
         columns = np.concatenate([np.repeat(np.arange(n_kept), 2), n_kept + np.arange(len(ranks))])
         # Rules on the number of sentences of each source, then on the use of each sentence
         kept_sources = np.array(both, dtype=np.int64).reshape(-1)
-        of_rules = [kept_sources, sources, len(stratum.sources) + sentence_indices]
+        rule_numbers = [kept_sources, sources, len(stratum.sources) + sentence_indices]
         shape = (len(stratum.sources) + len(used), n_kept + len(ranks))
-        entries = (np.ones(2 * len(columns)), (np.concatenate(of_rules), np.tile(columns, 2)))
+        entries = (np.ones(2 * len(columns)), (np.concatenate(rule_numbers), np.tile(columns, 2)))
         of_length = f" of {stratum.words} words" if stratum.words else ""
         need = np.array([count for *_, count in stratum.sources])
+        is_in_trial = np.append(np.zeros(n_kept, np.bool_), self.free[1][indices])
+        goals = review_goals(self.all_kept, self.candidate_of_item, is_in_trial)
         texts = stratum.table.sentences
         return Program(
-            [*self._goals(indices), np.concatenate([kept_costs, ranks])],
+            [*goals, np.concatenate([kept_costs, ranks])],
             csr_array(entries, shape=shape).tocsc(),
             np.concatenate([need, np.zeros(len(used))]).astype(float),
             np.concatenate([need, np.ones(len(used))]).astype(float),
@@ -371,10 +368,6 @@ class _Part:
             ],
             ["per_pair"] * len(stratum.sources) + [""] * len(used),
         )
-
-    def _goals(self, indices: IntArray) -> list[FloatArray]:
-        is_in_trial = np.append(np.zeros(len(self.kept_pairs), bool), self.free[1][indices])
-        return review_goals(self.all_kept, self.candidate_of_item, is_in_trial)
 
     def pairs(self, chosen: BoolArray) -> list[Pair]:
         """Make the selected pairs: kept pairs, and pairs of the other chosen sentences."""

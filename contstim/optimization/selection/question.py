@@ -98,8 +98,8 @@ class TripletRules:
         Objective,
         Help(
             "readable: fewest new words of another part of speech, then fewest new words, with "
-            "enough nats; controversiality: largest sum of nats; worst-rank: lowest sum of each "
-            "triplet's worse rank by nats, as in the code of 2023."
+            "enough nats. controversiality: largest sum of nats. worst-rank: lowest sum of ranks, "
+            "as in the code of 2023; a triplet has the worse of its ranks under the two models."
         ),
     ] = "readable"
     enough: Annotated[
@@ -137,8 +137,8 @@ class TripletRules:
     token_balance: Annotated[
         float | None,
         Help(
-            "Maximum difference between the mean numbers of tokens of sentences that a model "
-            "rejects and of sentences that it accepts; needs --tokens.",
+            "Maximum difference between two mean numbers of tokens: of the sentences that a model "
+            "rejects, and of the sentences that it accepts. Needs --tokens.",
             at_least=0.0,
         ),
     ] = None
@@ -230,8 +230,8 @@ class MinimalPairQuestion:
     objective: Annotated[
         MinimalPairObjective,
         Help(
-            "margin: nats of the less certain model; rank: the worse rank by nats; evidence: "
-            "expected evidence of an answer."
+            "margin: smaller margin of the two models, nats; rank: smaller rank of their margins; "
+            "evidence: expected evidence of an answer. The sum over the pairs is maximised."
         ),
     ] = "margin"
     per_paradigm: Annotated[
@@ -385,8 +385,8 @@ class MinimalPairSelection(ShownAsTable):
     Attributes:
         pairs: pairs, sorted by models, then in the order of the scores.
         verdicts: columns of a table with a row for each paradigm and two models. Four columns count
-            the minimal pairs in which both models, only the first, only the second, or neither is
-            right (a tie is not right). The last column is the number of selected pairs.
+            minimal pairs: both models are right, only the first, only the second, or neither. With
+            a tie, a model is not right. The last column is the number of selected pairs.
         changed: reviewed pairs that were not rejected and are not selected again.
     """
 

@@ -94,7 +94,7 @@ def changed_items(
 
 
 def _exceeded(program: Program, candidates: Sequence[int]) -> IntArray:
-    """Return the indices of the rules that these candidates break in every choice, (n,)."""
+    """Return the indices of the rules that every choice with these candidates breaks, (n,)."""
     part = program.matrix[:, candidates]
     least = np.asarray(program.matrix.minimum(0).sum(axis=1)).ravel()
     sums = np.asarray(part.maximum(0).sum(axis=1)).ravel() + least

@@ -130,12 +130,12 @@ def _infeasible(
         f"{len(broken):,}, each by the number in brackets: {rules}. Use more triplets, or loosen "
         f"{loosen}."
     )
-    able = Counter((t.model_1, t.model_2) for t in triplets if has_enough(t, question))
+    enough = Counter((t.model_1, t.model_2) for t in triplets if has_enough(t, question))
     total = Counter((t.model_1, t.model_2) for t in triplets)
-    if enough := [f"{'-'.join(p)} {able[p]} of {n}" for p, n in total.items() if able[p] < n]:
+    if parts := [f"{'-'.join(p)} {enough[p]} of {n}" for p, n in total.items() if enough[p] < n]:
         least = {f"{question.least_drop(t):g} {t.drop_unit}": None for t in triplets}
         message += (
-            f" Triplets with at least {' or '.join(least)} on each side: {join_names(enough)}. "
+            f" Triplets with at least {' or '.join(least)} on each side: {join_names(parts)}. "
             "If these are too few, lower `enough`."
         )
     return InfeasibleError(message)
@@ -283,20 +283,20 @@ def build_rules(
     rules: list[LinearRule] = []
     pairs = by_model_pair(triplets)
     for pair, count in needs.items():
-        able = [index for index in pairs[pair] if has_enough(triplets[index], question)]
-        if low := sorted({*pairs[pair]} - {*able}):
+        sufficient = [index for index in pairs[pair] if has_enough(triplets[index], question)]
+        if low := sorted({*pairs[pair]} - {*sufficient}):
             least, unit = question.least_drop(triplets[low[0]]), triplets[low[0]].drop_unit
             name = f"{'-'.join(pair)} triplets of less than {least:g} {unit} on a side"
             rules.append(LinearRule(name, low, [1] * len(low), 0, 0, "enough"))
-        rules.extend(_quantile_rules(triplets, able, pair, count, question.quantiles))
+        rules.extend(_quantile_rules(triplets, sufficient, pair, count, question.quantiles))
         if question.token_balance is not None:
             # The difference of sums is `count` times the difference of means. Without 1e-9, a
             # product that should be whole may be rounded down
-            surplus_most = int(question.token_balance * count + 1e-9)
+            max_surplus = int(question.token_balance * count + 1e-9)
             for model in pair:
                 surplus = [surplus_tokens(triplets[index], model, tokens) for index in pairs[pair]]
                 name = f"balance of {model}'s tokens for {'-'.join(pair)}"
-                limits = (-surplus_most, surplus_most, "token_balance")
+                limits = (-max_surplus, max_surplus, "token_balance")
                 rules.append(LinearRule(name, pairs[pair], surplus, *limits))
     exempt = frozenset(map(str.lower, question.uncapped))
     # (name, maximum, key) of a rule → index of a triplet → number of uses
@@ -329,18 +329,18 @@ def _distinctness_rules(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
     with_synthetic, natural = defaultdict[Any, set[int]](set), defaultdict[Any, set[int]](set)
     for index, triplet in enumerate(triplets):
         users_of_role = (natural, with_synthetic, with_synthetic)
-        for sentence, triplets_of in zip(triplet.sentences, users_of_role, strict=True):
+        for sentence, users_of_entry in zip(triplet.sentences, users_of_role, strict=True):
             # Rules must have the same names in every process
             for entry in sorted(all_but_one(tuple(map(str.lower, sentence.words)))):
-                triplets_of[entry].add(index)
-    alike: dict[tuple[frozenset[int], frozenset[int]], str] = {}
+                users_of_entry[entry].add(index)
+    rule_names: dict[tuple[frozenset[int], frozenset[int]], str] = {}
     for (position, words), synthetic_users in with_synthetic.items():
         natural_users = natural[position, words] - synthetic_users
         if len(synthetic_users) + len(natural_users) > 1:
             text = " ".join((*words[:position], "…", *words[position:]))
             users = (frozenset(synthetic_users), frozenset(natural_users))
-            alike.setdefault(users, f"sentences like {text!r}")
-    for (first, second), name in alike.items():
+            rule_names.setdefault(users, f"sentences like {text!r}")
+    for (first, second), name in rule_names.items():
         limit = max(1, len(second))
         weights = [limit] * len(first) + [1] * len(second)
         yield LinearRule(name, [*sorted(first), *sorted(second)], weights, 0, limit)
@@ -365,8 +365,8 @@ def _quantile_rules(
             f"{quantile_name(quantiles)}s. Set `per_pair` to a multiple of {quantiles}, or change "
             "`quantiles`."
         )
-    able = [triplets[index] for index in indices]
-    log_probs = [(t.log_prob_natural_model_1, t.log_prob_natural_model_2) for t in able]
+    sufficient = [triplets[index] for index in indices]
+    log_probs = [(t.log_prob_natural_model_1, t.log_prob_natural_model_2) for t in sufficient]
     # log p(n|m1) and log p(n|m2), nats
     for model, column in zip(pair, np.array(log_probs).reshape(-1, 2).T, strict=True):
         edges = quantile_edges(column, quantiles) if indices else np.zeros(quantiles + 1)

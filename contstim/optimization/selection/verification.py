@@ -63,21 +63,19 @@ def verify_natural(
     _require(isinstance(question, NaturalQuestion), "its certificate is of another question")
     assert isinstance(question, NaturalQuestion)
     _require(len({pair.trial_id for pair in pairs}) == len(pairs), "a pair is used twice")
-    has = Counter((pair.model_1, pair.model_2) for pair in pairs)
+    numbers = Counter((pair.model_1, pair.model_2) for pair in pairs)
     expected = _counts(question, combinations(table.models, 2))
-    _require(has == expected, f"it has {dict(has)} pairs, not {dict(expected)}")
+    _require(numbers == expected, f"it has {dict(numbers)} pairs, not {dict(expected)}")
     rows = [row for pair in pairs for row in (pair.row_1, pair.row_2)]
-    inside = all(0 <= row < len(table.log_probs) for row in rows)
-    _require(inside and len({*rows}) == len(rows), "a sentence is used more than once")
-    own_ranks = dict(zip(rows, _ranks(table, rows, same_length=question.same_length), strict=True))
+    are_inside = all(0 <= row < len(table.log_probs) for row in rows)
+    _require(are_inside and len({*rows}) == len(rows), "a sentence is used more than once")
+    row_ranks = dict(zip(rows, _ranks(table, rows, same_length=question.same_length), strict=True))
     total = []
     for pair in pairs:
         models = [table.models.index(pair.model_1), table.models.index(pair.model_2)]
-        pair_ranks = np.stack([own_ranks[row][models] for row in (pair.row_1, pair.row_2)])
-        stated = [pair.rank_1_model_1, pair.rank_1_model_2, pair.rank_2_model_1]
-        is_same = np.allclose(
-            pair_ranks.ravel(), [*stated, pair.rank_2_model_2], rtol=0, atol=1e-12
-        )
+        pair_ranks = np.stack([row_ranks[row][models] for row in (pair.row_1, pair.row_2)])
+        stated = [[getattr(pair, f"rank_{s}_model_{m}") for m in (1, 2)] for s in (1, 2)]
+        is_same = np.allclose(pair_ranks, stated, rtol=0, atol=1e-12)
         _require(is_same, f"{pair.trial_id} has other ranks in the scores")
         accepted = min(pair_ranks[0, 1], pair_ranks[1, 0]) >= 0.5
         below = question.agreeing or max(pair_ranks[0, 0], pair_ranks[1, 1]) < 0.5
@@ -103,8 +101,8 @@ def _ranks(table: ScoreTable, rows: Sequence[int], *, same_length: bool) -> Floa
         for model, column in enumerate(table.log_probs[lengths == length].T):
             ordered, scores = np.sort(column), table.log_probs[row_array[of_length], model]
             # Tied sentences have their mean rank
-            below, to = (np.searchsorted(ordered, scores, side=s) for s in ("left", "right"))
-            ranks[of_length, model] = (below + to + 1) / (2 * len(column))
+            below, up_to = (np.searchsorted(ordered, scores, side=s) for s in ("left", "right"))
+            ranks[of_length, model] = (below + up_to + 1) / (2 * len(column))
     return ranks
 
 
@@ -149,8 +147,8 @@ def verify_triplets(
     candidate_of_id = {triplet.triplet_id: triplet for triplet in triplets}
     for triplet in chosen:
         source = candidate_of_id.get(triplet.triplet_id)
-        is_same = source is not None and source.sentences == triplet.sentences
-        is_same = is_same and source is not None and source.drops == triplet.drops
+        fields = (triplet.sentences, triplet.drops)
+        is_same = source is not None and (source.sentences, source.drops) == fields
         is_same &= abs(triplet.controversiality - sum(triplet.drops)) <= _ROUNDING
         _require(is_same, f"{triplet.triplet_id} was not given, or has changed")
         _require(
@@ -275,8 +273,8 @@ def verify_minimal_pairs(
         wrong, right = scores.margins[row, columns]
         _require(wrong < 0 < right, f"the models of {pair.trial_id} prefer the same sentence")
         lengths = np.array([[len(sentence)] for sentence in both])
-        a_word = scores.log_probs[row][:, columns] / lengths
-        above = question.floor is None or bool((a_word >= question.floor).all())
+        log_probs_per_word = scores.log_probs[row][:, columns] / lengths
+        above = question.floor is None or bool((log_probs_per_word >= question.floor).all())
         _require(above, f"{pair.trial_id} has a sentence below the floor")
         words_of_pair = {word.lower() for sentence in both for word in sentence.words}
         words.update({*map(lemma, words_of_pair - REPEATABLE_ENGLISH)})

@@ -241,7 +241,7 @@ def test_bad_input_is_refused_before_storing(searches: FakeSearches, tmp_path: P
     [
         ({"per_pair": 0}, "`per_pair` must be 1 or more, not 0"),
         ({"recipe": "quick"}, "no recipe 'quick'; there are default, golan2023"),
-        ({"seed": -1}, "seed must be 0 or more, not -1"),
+        ({"seed": -1}, "`seed` must be 0 or more, not -1"),
         ({"frame": "none", "judge": ("hf:gpt2",)}, "`judge`"),
     ],
 )
