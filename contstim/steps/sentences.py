@@ -143,10 +143,10 @@ class FoundSentences:
     left_out: Counter[str]
     rules: tuple[SentenceRule, ...]
 
-    def without_unusual(self, judges: Sequence[str], loading: Loading) -> FoundSentences:
-        """Return the result without the sentences that judges find unusual.
+    def without_unlikely(self, judges: Sequence[str], loading: Loading) -> FoundSentences:
+        """Return the result without the sentences that judges find unlikely.
 
-        A sentence is unusual in two cases. Its mean log-probability per word is in the lowest tenth
+        A sentence is unlikely in two cases. Its mean log-probability per word is below the median
         of all sentences, or the log-probability of one of its words is in the lowest hundredth of
         all words.
         """
@@ -154,11 +154,9 @@ class FoundSentences:
         means = np.array([values.mean() for values in words.values()])
         lowest = np.array([values.min() for values in words.values()])
         percentile = np.quantile(np.concatenate([*words.values()]), _ODD_WORDS, method="lower")
-        usual = (lowest >= percentile) & (
-            means >= np.quantile(means, _ODD_SENTENCES, method="lower")
-        )
-        selected = tuple(compress(self.sentences, usual))
-        left_out = self.left_out + Counter({_UNUSUAL: len(self.sentences) - len(selected)})
+        likely = (lowest >= percentile) & (means >= np.median(means))
+        selected = tuple(compress(self.sentences, likely))
+        left_out = self.left_out + Counter({_UNLIKELY: len(self.sentences) - len(selected)})
         return replace(self, sentences=selected, left_out=left_out)
 
     @property
@@ -192,8 +190,8 @@ class FoundSentences:
 
 _STUDY = "Sentences that a study needs"
 _StudyNumber = partial(Help, at_least=0, panel=_STUDY)
-_UNUSUAL = "the judge finds it or one of its words unusual"
-_ODD_SENTENCES, _ODD_WORDS = 0.1, 0.01  # shares of sentences and words that count as unusual
+_UNLIKELY = "the judge finds half of the sentences likelier, or one of its words very unlikely"
+_ODD_WORDS = 0.01  # share of the words that count as very unlikely
 
 
 class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=6):
@@ -202,8 +200,8 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=6):
     The command excludes lines that do not start and end like a sentence, and headings in capitals.
     It excludes lines with abbreviations, blocked words or parts of addresses. In
     English, it also excludes lines without a finite verb or a main clause. Of sentences that differ
-    by one word, it keeps the first. With --judge, it also excludes the tenth of the sentences that
-    the judge finds least likely, and sentences with a very unlikely word.
+    by one word, it keeps the first. With --judge, it also excludes the half of the sentences that
+    the judge finds less likely, and sentences with a very unlikely word.
 
     With --for-models, the command prints how many sentences a study of this many models needs. If
     there are too few, the exit status is 3. The command then prints for each rule how many
@@ -261,7 +259,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=6):
             (read_sentences(path, prose=self.settings.prose) for path in self.exclude),
         )
         if self.judge and result.sentences:
-            result = result.without_unusual(self.judge, self.loading)
+            result = result.without_unlikely(self.judge, self.loading)
         selected, left_out = result.sentences, result.left_out
         if not selected:
             reasons = "; ".join(f"{count:,} because {why}" for why, count in left_out.most_common())

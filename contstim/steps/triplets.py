@@ -17,6 +17,7 @@ from contstim.optimization.jobs.question import SearchQuestion, SearchRules
 from contstim.optimization.jobs.so_far import table_so_far
 from contstim.optimization.jobs.tasks import SearchContext
 from contstim.optimization.jobs.triplets import find_triplets
+from contstim.optimization.search.few_changes import JUDGE_ERROR
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.restarts import SINGLE
 from contstim.options import Seed, WritesTable
@@ -268,6 +269,7 @@ def _constraint_facts(
         "exclude": sorted({*question.exclude}),
         "plausible": question.floor_quantile if results.floors else None,
         "judge_drop": question.judge_drop if results.judges else None,
+        "judge_error": JUDGE_ERROR if results.judges else None,
         "floors": results.floors,
     }
     facts = {name: value for name, value in values.items() if value not in (None, (), [], {})}

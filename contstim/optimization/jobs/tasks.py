@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 SEEDS = 3
 """Maximum number of seeds for a triplet; a further seed is used only if a search finds nothing."""
 
-VERSION = 7
+VERSION = 8
 """Version of the search; increase it when the same search finds another result.
 
 Also increase it when the table of English tags changes.

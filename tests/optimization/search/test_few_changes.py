@@ -77,7 +77,7 @@ def best_under_judges(
     scores = np.array([judge.scores(sentences) for judge in judges])
     ranks, means = rankdata(-scores, axis=1).mean(axis=0), scores.mean(axis=0)
     favourite = min(range(len(sentences)), key=lambda i: (ranks[i], -means[i]))
-    close = [s for s, mean in zip(sentences, means, strict=True) if mean >= means[favourite] - 2]
+    close = [s for s, mean in zip(sentences, means, strict=True) if mean >= means[favourite] - 1]
     return close[int(np.argmin(reject.scores(close)))]
 
 

@@ -277,7 +277,7 @@ def test_texts_report_every_setting_of_the_search(study: Path) -> None:
     path = study / "results" / "triplets.csv.meta.json"
     record = json.loads(path.read_text())
     numbers = {"same_length": 11, "same_frequency": 0.375, "max_changes": 13}
-    numbers |= {"judge_drop": 8.125, "enough": 4.75}
+    numbers |= {"judge_drop": 8.125, "judge_error": 1.25, "enough": 4.75}
     words = {name: [f"{name}word"] for name in ("fix", "exclude")}
     record |= numbers | words | {"frame": "words", "tags": "tags.csv"}
     record |= {"capitals": "rules", "judge": {"examiner": {}}, "restarts": "23"}
