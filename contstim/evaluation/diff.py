@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from math import isfinite, isnan, nan
+from math import isnan, nan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -181,8 +181,8 @@ class Difference:
     def ratio_text(self) -> str:
         """The ratio with one decimal, and its interval in brackets."""
         values = self.ratio or (nan, nan, nan)
-        ratio, low, high = (f"{value:.1f}" if isfinite(value) else "∞" for value in values)
-        return f"{ratio} [{low}, {high}]"
+        ratio, low, high = (f"{value:.1f}" for value in values)
+        return f"{ratio} [{low}, {high}]".replace("inf", "∞").replace("nan", "undefined")
 
 
 def find_differences(

@@ -261,7 +261,8 @@ class Pool:
             self._on_failure(task, reply.error, queue)
         # After an unexpected error (see `Reply`), the worker's GPU may fail again
         if type(reply.error) is ContstimError:
-            self._say(f"Worker {number} ({worker.address}) is replaced: {reply.error}.")
+            error = str(reply.error).rstrip(".")
+            self._say(f"Worker {number} ({worker.address}) is replaced: {error}.")
             del self._workers[number]
             self.replace(number)
 
