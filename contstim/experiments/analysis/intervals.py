@@ -1,4 +1,4 @@
-"""Intervals of values, of differences, and of distances to the noise ceiling; their texts.
+"""Intervals of values, of differences, and of distances to the noise ceiling.
 
 An interval that covers nearly the whole possible range is reported as "not estimable".
 """
@@ -152,7 +152,7 @@ class Uncertainty(NamedTuple):
         standard error under p, (p (1 - p) / n)^.5.
 
         The interval of a difference uses Student's t and has a minimum width. Rare answers may be
-        missing from the sample. If an answer has probability p, all of N answers are this one with
+        missing from the sample. If an answer has probability p, all N answers are this answer with
         probability p^N. So any p above (alpha / 2)^(1 / N), with alpha = 1 - level, may be true
         (Clopper & Pearson 1934). The interval reaches at least span * (1 - p) to each side, where
         p is this lower limit.

@@ -7,9 +7,9 @@ first sentence, above 0 for the second. The last axis of an array is trials. Axe
 as jackknife samples, come before the last axis, and results have them too.
 
 Noise ceilings measure how well participants predict one another, and so how well a model could
-predict them. The lower ceiling predicts each participant from the others (leave-one-out), the upper
-ceiling from all participants, including that participant. The best possible model lies between the
-two.
+predict them. The lower ceiling predicts each participant from the others (leave-one-out). The upper
+ceiling predicts each participant from all participants, including that participant. The value of
+the best possible model is between the two ceilings.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ MEASURES = (ACCURACY, COSINE)
 
 
 def measures_of(scale: Scale) -> tuple[Measure, ...]:
-    """Return the measures for a scale; by default, the last is the primary outcome."""
+    """Return the measures for a scale; by default, the last measure is the primary outcome."""
     return MEASURES if scale.is_graded else (ACCURACY,)
 
 
