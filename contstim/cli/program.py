@@ -1,8 +1,9 @@
 """The program and its commands. A command is created only when it is called.
 
-A step's docstring is its help page, and its fields are its options (`contstim.steps.step`). Other
-commands, such as `contstim run`, are functions. Their keyword-only parameters are declared like the
-fields of steps (`contstim.options`).
+A step is a class for one task of a study, such as scoring sentences. A step's docstring is its help
+page, and its fields are its options (`contstim.steps.step`). Other commands, such as `contstim
+run`, are functions. Their keyword-only parameters are declared like the fields of steps
+(`contstim.options`).
 """
 
 from __future__ import annotations

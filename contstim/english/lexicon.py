@@ -165,7 +165,7 @@ class Lexicon:
         return self._values[symbol, names]
 
     def combinations(self, names: tuple[str, ...]) -> Rows:
-        """Return all combinations of values that any entry has for these features."""
+        """Return the distinct combinations of values of the features `names` in all entries."""
         if names not in self._combinations:
             values = ([entry.features.get(name, ()) for name in names] for entry in self)
             rows = itertools.chain.from_iterable(itertools.starmap(itertools.product, values))

@@ -81,7 +81,8 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
         good: items of the good sentence.
         bad: items of the bad sentence.
         hidden: items that are drawn but do not occur in the sentences (key `with`).
-        either: for each version, name → text that replaces "$name" in `good`, `bad` and `hidden`.
+        either: a mapping for each version (variant of the sentences): name → text that replaces
+            "$name" in `good`, `bad` and `hidden`.
         end: end mark of both sentences.
         prefix: BLiMP's prefix method that applies: "one", "two", or "" for none.
         critical: name of the constituent that follows both prefixes; only if `prefix` is "two".

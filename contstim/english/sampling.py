@@ -101,7 +101,7 @@ class Sampler:
     _options: dict[tuple[Symbol, int | None], Any] = field(default_factory=dict)
 
     def lengths(self, symbol: Symbol) -> Lengths:
-        """Return the probability of each number of words below a symbol, up to `LONGEST`."""
+        """Return the probability of each number of words that a symbol derives, up to `LONGEST`."""
         if symbol not in self._lengths:
             counts = [0.0] * (LONGEST + 1)
             if symbol in self.grammar.words:
@@ -117,7 +117,7 @@ class Sampler:
         return self._lengths[symbol]
 
     def suffix(self, children: tuple[Symbol, ...]) -> Lengths:
-        """Return the probability of each number of words below a sequence of symbols."""
+        """Return the probability of each number of words that a sequence of symbols derives."""
         if len(children) == 1:
             return self.lengths(children[0])
         if children not in self._suffixes:

@@ -161,8 +161,9 @@ def model_agreements(table: ScoreTable) -> list[Row]:
 def disagreements(table: ScoreTable, top: int) -> list[Row]:
     """List the sentences that model_2 ranks higher than model_1, for each ordered pair of models.
 
-    Ranks are divided by the number of sentences, (0, 1]. Scores have the unit of the model. For
-    each ordered pair, the `top` sentences with the greatest difference in rank are listed.
+    Ranks are divided by the number of sentences, so they are in (0, 1]. Scores have the unit of the
+    model. For each ordered pair, the `top` sentences with the greatest difference in rank are
+    listed.
     """
     # Ranks instead of scores, because models may have different units or scales
     ranks, texts, models = table.ranks(), list(map(str, table.sentences or ())), table.models

@@ -71,7 +71,7 @@ class JudgedScores:
         """Join the columns of several sets of scores.
 
         Raises:
-            ScoreError: if two columns have the same name, or there are none.
+            ScoreError: if two columns have the same name, or there are no columns.
         """
         return cls(
             tuple(model for part in parts for model in part.models),

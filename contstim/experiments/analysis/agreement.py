@@ -2,8 +2,8 @@
 
 Rivals are two models that a trial targets. In a natural-synthetic trial, the rivals have roles: one
 model accepts the synthetic sentence, the other model rejects it. Other functions find trials whose
-scores contradict the roles, evaluate each pair of rivals on the trials that target it, and list the
-trials on which each model fails worst.
+scores contradict the roles, and list the trials on which each model fails worst. `pair_results`
+evaluates each pair of rivals on the trials that target this pair.
 """
 
 from __future__ import annotations

@@ -98,8 +98,8 @@ class VarianceComponents:
 
     Attributes:
         variance: variance of the mean for `population`; nan if unknown.
-        freedom: degrees of freedom of the variance, by Satterthwaite; reduced if a few items have
-            most of the influence.
+        freedom: degrees of freedom of the variance, by Satterthwaite's formula. They are reduced if
+            a few items have most of the influence.
         of_items: variance and degrees of freedom for new items and these people.
         of_people: variance and degrees of freedom for new people and these items.
         residual: total variance of the value or difference in a single answer: between people,
@@ -107,7 +107,8 @@ class VarianceComponents:
         person: variance of people's values, including `answers`.
         answers: part of `person` that single answers explain (R / k, see the module).
         items_each: number of different items, divided by `Block.means`.
-        independent: number of independent units: `items_each`, or people if there is one trial.
+        independent: number of independent units: `items_each`, or the number of people if there is
+            only one trial.
     """
 
     variance: FloatArray
@@ -166,7 +167,7 @@ def jackknife(
 
 
 def _influence(without: FloatArray) -> FloatArray:
-    """Return the influence of each of k trials, given the results without each, (…, k)."""
+    """Return the influence of each of k trials, given the results without each trial, (…, k)."""
     # If results are means of y, the result without trial t is (y_t - mean) / (k - 1) below the mean
     # of all results in `without`. The factor makes the sum of squares the variance of a mean, s^2 /
     # k.

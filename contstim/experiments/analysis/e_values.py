@@ -9,9 +9,10 @@ multiplies the money by 1 + l·x:
     bet of .3 on a       the list prefers a by .5    1.00 · (1 + .3 · .5) = 1.15 euros
                          the next prefers b by .2    1.15 · (1 - .3 · .2) = 1.08 euros
 
-E[a,b] is the mean money of eight such bets. If a is no better than b, each round is at best fair,
-so the money reaches 1/α with a probability of at most α, whenever we look (Ville 1939;
-Waudby-Smith & Ramdas 2024, *Estimating means of bounded random variables by betting*).
+E[a,b] is the mean money of eight such bets on a, which stake different shares. If a is no better
+than b, each round is at best fair. The money then reaches 1/α with a probability of at most α,
+whenever we look (Ville 1939; Waudby-Smith & Ramdas 2024, *Estimating means of bounded random
+variables by betting*).
 """
 
 from __future__ import annotations

@@ -150,8 +150,8 @@ class Detectability:
 
     Attributes:
         smallest: smallest possible p-value of a test.
-        needed: smallest number of tests that can be significant together. In each of them, all
-            units must be on one side. None if no test can be significant.
+        needed: smallest number of tests that can be significant together. In each of these tests,
+            all units must favour the same side. None if no test can be significant.
     """
 
     tests: int
@@ -190,8 +190,8 @@ class Detectability:
         kind = CORRECTIONS[self.correction].partition(" (")[0]
         if self.needed is not None:
             return (
-                f"{head} {self.unless()}. In these tests, all {units} must be on one side. There "
-                f"are two reasons: {least}, and the {kind} of {rate:g} applies to all "
+                f"{head} {self.unless()}. In these tests, all {units} must favour the same side. "
+                f"There are two reasons: {least}, and the {kind} of {rate:g} applies to all "
                 f"{self.tests} tests together. With more {units} or fewer contrasts, fewer such "
                 "tests are needed."
             )

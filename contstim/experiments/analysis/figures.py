@@ -82,7 +82,10 @@ def names_in_figures(analysis: Analysis) -> dict[str, str]:
 
 
 def results_with_figures(analysis: Analysis) -> list[Result]:
-    """Return the primary outcome, then the accuracy in each other scope."""
+    """Return the primary outcome, then the accuracy in each scope except `OVERALL`.
+
+    A scope is a kind of trials.
+    """
     by_condition = [result for result in analysis.results if result.scope is not Scope.OVERALL]
     return [analysis.main, *(result for result in by_condition if result.measure is ACCURACY)]
 

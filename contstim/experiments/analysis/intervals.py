@@ -147,9 +147,9 @@ class Uncertainty(NamedTuple):
     ) -> tuple[float, float]:
         """Return both ends of an interval.
 
-        The interval of a value is Wilson's (1927). With n independent observations, it contains
-        each share p whose distance to the observed share is at most Student's quantile times the
-        standard error under p, (p (1 - p) / n)^.5.
+        The interval of a value is Wilson's (1927). With n independent observations, the standard
+        error of a share p is (p (1 - p) / n)^.5. The interval contains p if the distance from p to
+        the observed share is at most Student's quantile times this standard error.
 
         The interval of a difference uses Student's t and has a minimum width. Rare answers may be
         missing from the sample. If an answer has probability p, all N answers are this answer with

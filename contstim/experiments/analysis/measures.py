@@ -4,7 +4,7 @@ Each of the two measures has its own noise ceilings. The accuracy is the share o
 model predicts. The signed-rank cosine also compares how strong the preferences of model and
 participant are. Preferences are ratings in steps from the middle of the scale: below 0 for the
 first sentence, above 0 for the second. The last axis of an array is trials. Axes of samples, such
-as jackknife samples, come before the last axis, and results have them too.
+as jackknife samples, come before the last axis, and results have these axes, too.
 
 Noise ceilings measure how well participants predict one another, and so how well a model could
 predict them. The lower ceiling predicts each participant from the others (leave-one-out). The upper
