@@ -155,8 +155,8 @@ def _print_plan(planned: StudyPlan) -> None:
             print("For a better estimate run `contstim run --until model`, and plan again.")
         else:
             print(
-                "For a better estimate, plan again. If no search ends within a plan, start the "
-                "run: it measures each finished search, and later plans use these times."
+                "For a better estimate, plan again. If no search is finished when a plan ends, "
+                "start the run: it measures each finished search, and later plans use these times."
             )
     numbers = planned.numbers
     if numbers.groups:

@@ -254,8 +254,8 @@ def generate(n: int, *, seed: int, words: int | None = None) -> list[Sentence]:
         words: number of words of every sentence; by default 3 to 16, 8 on average.
 
     Raises:
-        InputError: if n is below 1, if no sentence has the length `words`, or if fewer than n
-            sentences have this length.
+        InputError: if n is below 1, if no sentence has the length `words`, or if fewer than n such
+            sentences exist.
     """
     if n < 1:
         raise InputError(f"The number of sentences must be at least 1, got {n}.")

@@ -175,8 +175,8 @@ def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
     The signed-rank cosine of the model and a participant is a sum with one term for each trial. A
     trial's contribution (`error`) is minus its term, averaged over participants. If answers are
     choices, the contribution is the share of participants who chose the less likely sentence,
-    divided by the number of trials. Trials with equal contributions are then ordered by the
-    absolute ratio, largest first.
+    divided by the number of trials. In this case, trials with equal contributions are ordered by
+    the absolute ratio, largest first.
 
     A row has two sentences: the one that people prefer, and the one that the model prefers. For
     both sentences, the row has the log-probabilities (nats) under the model and its rival, and the

@@ -55,8 +55,8 @@ class Answer:
         model_a: one model of the match.
         model_b: the other model.
         preferred: name of the preferred model, or `tie`.
-        list: name of the list, the set of items that the participant saw. If it is empty, nobody
-            else saw the same items.
+        list: name of the list, the set of items that the participant saw. If it is empty, the
+            participant counts as a separate list.
         wave: number of the wave (batch of participants) at whose end the answer first counted; 0 if
             there are no waves.
     """

@@ -1,6 +1,7 @@
 """Intervals of values, of differences, and of distances to the noise ceiling.
 
-An interval that covers nearly the whole possible range is reported as "not estimable".
+The last functions of the module format intervals as texts. An interval that covers nearly the whole
+possible range is reported as "not estimable".
 """
 
 from __future__ import annotations
