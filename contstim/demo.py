@@ -53,8 +53,9 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
 
-# Name → order of an n-gram model or architecture of a network, number of epochs, learning rate. The
-# models are small, because the demo needs different models, not good ones
+# Name → (kind, number of epochs, learning rate). The kind is the order of an n-gram model, or the
+# architecture of a network. The models are small, because the demo needs different models, not good
+# ones
 _SMALL: Any = {"width": 64, "layers": 2, "heads": 2, "window": 32, "dropout": 0}
 _RECURRENT: Any = {"embedding": 64, "hidden": 96, "min_count": 1}
 _MODELS: dict[str, tuple[int | RecurrentSettings | TransformerSettings, int, float]] = {
@@ -70,13 +71,13 @@ _MODELS["judge"] = (5, 1, 1.0)  # chooses the most sensible sentences
 _WORDS = 7  # words of a natural sentence; each further word doubles the cost of exact BERT scores
 # Pairs of models to compare. Models are trained in the order of `NAMES`
 _DUELS = (("2-gram", "3-gram"), ("RNN", "LSTM"), ("3-gram", "GPT-2"), ("GPT-2", "BERT"))
-# The first searches change few words, so that sentences stay readable. Each fallback requires fewer
-# nats of disagreement; the last one may replace all words
+# The first three searches change few words, so that sentences stay readable. If a search finds no
+# triplet, the next one requires fewer nats of disagreement. The last search may replace all words
 _SEARCHES = (
     *(SearchSettings(enough=nats) for nats in (3.0, 1.5, 0.7)),
     SearchSettings(frame="none"),
 )
-_STARTS = 10  # maximum number of natural sentences to search for each pair of models
+_STARTS = 10  # maximum number of natural sentences from which to search for each pair of models
 _FLOOR_QUANTILE = 0.2  # natural sentences below this quantile of the judge's scores are skipped
 _SETTINGS = "demo.json"
 
@@ -118,15 +119,16 @@ def run_demo(
         out: output folder, created if it does not exist.
         seed: seed of the text, the initial weights and every search.
         n_training: number of sentences in the training text of the models.
-        n_natural: number of generated natural sentences. Of these, sentences with repeated or
-            unknown words and sentences of the training text are removed.
+        n_natural: number of generated natural sentences. Sentences with repeated or unknown words
+            are removed, and so are sentences of the training text.
         n_judging: number of sentences in the training text of the judge.
         most_epochs: maximum number of epochs of every network.
         reporter: receiver of messages and progress.
         show: callback, called with each triplet when it is ready.
 
     Returns:
-        Triplets, most controversial first, and natural pairs.
+        Triplets, most controversial first, and natural pairs. A triplet is a natural sentence and
+        two changed versions of it, one for each model to reject.
 
     Raises:
         InputError: if the folder has other files, or a demo with another seed, size or version.
@@ -150,10 +152,11 @@ def run_demo(
             )
         return models[name]
 
-    # Words that occur at least five times in the training text of the n-gram models. The networks
-    # also know these words, except words that only occur in their validation sentences
+    # The vocabulary contains the words that occur at least five times in the training text. The
+    # networks also know these words, except words that only occur in their validation sentences
     vocabulary = default_vocabulary([train_next(name) for name in NAMES[:2]])
-    # Another seed, without the training sentences, so that all sentences are new to the models
+    # Use another seed and exclude the training sentences, so that all sentences are new to the
+    # models
     rules = (distinct_words(vocabulary.repeatable), in_vocabulary(vocabulary), not_in(text))
     natural = _read_or_write(
         out / "natural.txt",

@@ -38,7 +38,7 @@ class SentenceError(InputError):
 
 
 class VocabularyError(InputError):
-    """A word list is unusable, or a word is not in it."""
+    """A word list is unusable, or a word is not in the list."""
 
 
 class CorpusError(InputError):

@@ -1,9 +1,9 @@
 """Entry point, exit and interrupts of the command line.
 
 After an input error, the program prints a message on standard error, and exits with status 2. After
-an interrupt, it exits silently with status 130. For this, the module imports little, and sets its
-interrupt handler before it imports the commands. After an interrupt during a later import, the
-program exits when the import ends.
+an interrupt, it exits silently with status 130. Early interrupts are also silent, because this
+module imports little, and sets its interrupt handler before it imports the commands. After an
+interrupt during a later import, the program exits when the import ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import NoReturn, TextIO
 
 _INPUT_ERROR, _INTERRUPTED, _CLOSED_PIPE = 2, 130, 1
-_RETRY_DELAY = 0.05  # seconds until an interrupt during an import is tried again
+_RETRY_DELAY = 0.05  # seconds until an interrupt during an import is sent again
 _MAX_TRIES = 100
 _n_tries = 0
 
@@ -35,7 +35,7 @@ def main() -> None:
     from contstim.cli.program import app
 
     warnings.showwarning = show_warning
-    # Keep a handler other than the default, because a shell may start jobs that ignore interrupts
+    # Keep a handler that is not Python's default: a shell may start jobs that ignore interrupts
     signal.signal(signal.SIGINT, _interrupt if handler is signal.default_int_handler else handler)
     try:
         # Arguments are stored in records, tables and pages, which are UTF-8

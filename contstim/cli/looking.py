@@ -40,12 +40,14 @@ def models(
 ) -> None:
     """Test models on 50 sentences of the embedded English, or list the families of models.
 
-    For each model, the command prints the number of parameters, scoring rule, context, unknown
-    words and speed. It also prints how many sentences the model prefers to a shuffled version. For
-    a causal model, it prints the mean log-probability of the sentences after each possible context.
+    The embedded English is a grammar of contstim that generates sentences. For each model, the
+    command prints the number of parameters, scoring rule, context, unknown words and speed. It also
+    counts the sentences that the model prefers to the same words in random order. The context is
+    the text that a causal model reads before a sentence. For a causal model, the command prints the
+    mean log-probability of the sentences after each possible context.
 
-    Without a model, the command lists the families that can be loaded, and the nine models of the
-    2023 study.
+    Without a model, the command lists the families of models that can be loaded. It also lists the
+    nine models of the 2023 study.
 
     Example: `contstim models hf:gpt2 kenlm:trigram.arpa`
     """
@@ -103,13 +105,14 @@ def _describe_kind(scorer: Scorer) -> str:
 
 def show(
     *,
-    table: Annotated[Path, Help("Triplets, pairs or trials.", argument=True)],
+    table: Annotated[Path, Help("Table of triplets, pairs or trials.", argument=True)],
     out: Annotated[Path, Help("The page to write.")],
     scores: Annotated[
         Path | None,
         Help(
-            "Scores of the sentences, from `score`. The page then shows log-probabilities in pairs "
-            "and trials, and how often models agree."
+            "Scores of the sentences, from `score`. With scores, the page also shows the "
+            "log-probabilities of pairs and trials, and how often two models prefer the same "
+            "sentence."
         ),
     ] = None,
     title: Annotated[str, Help("Heading of the page; by default the name of the file.")] = "",
@@ -143,7 +146,9 @@ def check(
     folder: Annotated[Path, Help("The folder to check.", argument=True)],
     quiet: Quiet = False,
 ) -> None:
-    """Check a folder against the rules of a format; the exit status is 1 if a rule is broken.
+    """Check whether a folder follows the rules of a format.
+
+    The exit status is 1 if the folder breaks a rule.
 
     Example: `contstim check psych-ds dataset`
     """
@@ -168,7 +173,7 @@ def demo(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Show the main workflow from start to end, on embedded text and small models.
+    """Show the main workflow from start to end, with generated text and small models.
 
     The demo trains a 2-gram, a 3-gram, an RNN, an LSTM, a small GPT-2 and a small BERT in about a
     minute. As soon as two models are trained, it prints sentences on which they disagree. A second

@@ -1,6 +1,6 @@
 """Output of the commands: results on standard output; remarks and progress on standard error.
 
-Long tasks have progress bars. Without a terminal, they print a line per minute.
+Long tasks have progress bars. Without a terminal, each task prints a line per minute.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def terminal(*, stderr: bool = False) -> Console:
 
 
 def results_table(*header: str, texts: int = 1, title: str | None = None) -> Table:
-    """Return an empty table: first `texts` columns of texts, then columns of numbers."""
+    """Return an empty table; its first `texts` columns are for texts, the others for numbers."""
     from rich.box import HEAVY_HEAD, SIMPLE_HEAD
     from rich.table import Table
 
@@ -80,7 +80,7 @@ def print_rows(
         for row in rows
     ]
     header, title = [*map(printable, header)], printable(title)
-    # Only specifications of models begin with a family and a colon
+    # Only specifications of models begin with the name of a family of models and a colon
     begins = tuple(f"{name}:" for name in (*FAMILIES, *plugin_names(GROUP)))
     unique_cells = dict.fromkeys(cell for row in (header, *cells) for cell in row)
     names = names_for_tables([text for text in unique_cells if text.startswith(begins)])
@@ -101,7 +101,7 @@ def print_sentences(changed: ChangedSentences) -> None:
     for label, sentence, scores in changed.rows:
         words = [
             Text(word, style="" if word == old else "bold magenta")
-            # Searches only replace words, so both sentences have the same length
+            # A search only replaces words, so both sentences have the same length
             for word, old in zip(sentence.words, changed.natural.words, strict=True)
         ]
         marked = Text(" ").join(words) + sentence.end
@@ -133,13 +133,14 @@ _as_key = partial(re.compile(r"`([a-z][a-z0-9_]*)`").sub, r"\1")
 class ProgressBars(Reporter):
     """Messages and progress bars of a step, in a terminal or a notebook.
 
-    Pass it to a step's `run`: `contstim.ScoreSentences(...).run(contstim.ProgressBars())`. In a
-    notebook, bars need ipywidgets. Without ipywidgets or a terminal, a line a minute is printed.
+    Pass an instance to a step's `run`: `contstim.ScoreSentences(...).run(contstim.ProgressBars())`.
+    In a notebook, bars need ipywidgets. Where bars are impossible, each task prints a line per
+    minute.
 
     Args:
         quiet: whether to print only warnings.
-        name_field: function that replaces field names in backticks in a message, for example by
-            options.
+        name_field: function that replaces field names in backticks in a message. For example, the
+            command line replaces them by options.
     """
 
     def __init__(self, *, quiet: bool = False, name_field: Callable[[str], str] = _as_key) -> None:

@@ -1,8 +1,9 @@
 """The program and its commands. A command is created only when it is called.
 
-A step's docstring is its help page, and its fields are its options (`contstim.steps.step`). Other
-commands, such as `contstim run`, are functions. Their keyword-only parameters are declared like the
-fields of steps (`contstim.options`).
+A step is a class for one task of a study, such as scoring sentences. A step's docstring is its help
+page, and its fields are its options (`contstim.steps.step`). Other commands, such as `contstim
+run`, are functions. Their keyword-only parameters are declared like the fields of steps
+(`contstim.options`).
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ if TYPE_CHECKING:
 Targets: TypeAlias = "Mapping[str, str | TyperGroup | Callable[[], Any]]"
 
 FURTHER = {"review": "contstim.cli.serving:review"}
-"""Name of a step → function that can replace the run, as `module:name`.
+"""Name of a step → function that can replace the run of the step, as `module:name`.
 
-The function receives the step and `quiet`. Its other keyword-only parameters are further options of
-the command. If it returns False, the step runs as usual.
+The function receives the step and `quiet`. The function's remaining keyword-only parameters are
+further options of the command. If the function returns False, the step runs as usual.
 """
 
 GROUPS: dict[str, Any] = {
@@ -56,19 +57,19 @@ GROUPS: dict[str, Any] = {
     "rich_markup_mode": "markdown",
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }
-"""Settings of all groups."""
+"""Settings of all groups of commands."""
 
 _N_FIRST = 5  # number of options that the help shows first
 _NAME = re.compile(r"`([a-z][a-z0-9_]*)`")
 
 
 def deferred(name: str, page: str, load: Callable[[], Any]) -> Any:
-    """Return a placeholder for a command, which is made when it is called.
+    """Return a placeholder; the command itself is created when it is called.
 
-    Lists of commands need only the name and the help text, `page`. For a call, `load` returns the
-    step or function of the command.
+    A list of commands needs only the name and the help text, `page`. When the command is called,
+    `load` returns its step or function.
     """
-    # Lists show the first clause if it fits into a line
+    # A list of commands shows the first clause of `page` if it fits into a line
     short = re.match(r".{1,62}?(?=[.,:;](?:\s|$))", page.partition("\n\n")[0])
     text = short and short[0]
     command: Any = TyperCommand(name, callback=lambda: None, help=cleandoc(page), short_help=text)
@@ -82,9 +83,10 @@ class CommandGroup(TyperGroup):
     """A group of commands, such as `contstim train`, that imports a command when it is called.
 
     Args:
-        targets: name of a command → target, or a function that returns this mapping; by default
-            `TARGETS`. A target is `module:name` of a step or function, another group, or a function
-            that returns a step. This function returns None if there is no such command.
+        targets: mapping of command names to targets, or a function that returns this mapping; by
+            default `TARGETS`. A target has one of three forms. It is the text `module:name`, which
+            names a step or function. Or it is another group of commands. Or it is a function that
+            returns a step, or None if there is no such command.
         about: arguments of Typer's groups.
     """
 
@@ -219,7 +221,11 @@ def _typer_command(
 
 
 def _order_fields(step: type[Step[Any]]) -> Iterator[Field]:
-    """Yield fields in the order of the help: required fields, models, others, other panels."""
+    """Yield fields in the order of the help page.
+
+    Required fields come first, then models, then all remaining fields without a panel. Fields with
+    a panel (a box of options with its own heading) come last.
+    """
     main = [field for field in fields_of(step) if not field.panel]
     main.sort(key=lambda field: (field.default is not MISSING, not isinstance(field.note, Models)))
     yield from main[:_N_FIRST]

@@ -44,8 +44,8 @@ def collect(
     dropout: Annotated[
         float,
         Help(
-            "Minutes without an answer after which another participant may take the place in the "
-            "group.",
+            "Minutes without an answer after which a participant's place in the group is free for "
+            "another participant.",
             at_least=0.1,
         ),
     ] = 30,
@@ -55,7 +55,8 @@ def collect(
     per_group: Annotated[
         int,
         Help(
-            "Maximum number of participants of each group, such as people_per_list of waves.",
+            "Maximum number of participants of each group. In a study with waves of participants, "
+            "use the value of people_per_list.",
             flag="--participants-per-group",
             at_least=1,
         ),
@@ -72,13 +73,16 @@ def collect(
     ] = False,
     rehearsal: Annotated[
         bool,
-        Help("Admit artificial participants, for a test; use another database than for people."),
+        Help(
+            "Admit artificial participants, for a test. Use a database without answers of human "
+            "participants."
+        ),
     ] = False,
     links: Annotated[
         Path | None,
         Help(
-            "Do not serve. Print each participant's link (CSV), for the IDs in this file, one per "
-            "line."
+            "Do not serve. Read participants' IDs from this file, one per line, and print each "
+            "participant's link as CSV."
         ),
     ] = None,
     url: Annotated[
@@ -132,7 +136,7 @@ def collect(
     def report_start(url: str, token_file: Path | None) -> None:
         # The record is private: its command line may contain --code and --redirect
         facts = {"folder": str(folder), "dropout_minutes": dropout, "participants": participants}
-        # No outputs, because a checksum of the database would soon be out of date
+        # The record lists no outputs, because a checksum of the database would soon be out of date
         Record.of(record_path(path), inputs={}, outputs=(), facts=facts).write(private=True)
         # The only line on standard output, for scripts that wait for the address
         print(url, flush=True)

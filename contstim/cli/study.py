@@ -28,15 +28,16 @@ def new(
     name: Annotated[Path, Help("The folder of the study.", argument=True)],
     model: Annotated[tuple[str, ...], Models("A model to compare.")] = (),
     judge: Annotated[
-        tuple[str, ...], Models("A model outside the comparison that chooses sentences.")
+        tuple[str, ...], Models("A model that is not compared, but chooses sensible sentences.")
     ] = (),
     text: Annotated[Path | None, Help("Text of the natural sentences, one per line.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a small study file to start from, which can be run without changes.
 
-    Without --model, the study trains toy models on the embedded English, and runs in a minute or
-    two. Change the file step by step: `contstim run` repeats only the stages that a change affects.
+    Without --model, the study trains toy models on sentences that contstim generates. It then runs
+    in a minute or two. Change the file step by step: `contstim run` repeats only the stages that a
+    change affects.
 
     Example: `contstim new my-study`
 
@@ -98,7 +99,7 @@ def run(
             end=end,
         )
         n_done += len(done.done)
-        # If a wave lacked items, `read_study` has increased the number of triplets to search
+        # If a wave of participants lacked items, `read_study` now requests more triplets
         earlier, read, first = read, read_study(study), None
         before, now = ([s.step.options() for s in planned.stages] for planned in (earlier, read))
         again = bool(done.incomplete) and until is None and before != now
@@ -124,8 +125,8 @@ def plan(
     """Print the stages of a run, whether it can succeed, its duration, and the power of its tests.
 
     Training, scoring and searching are measured briefly, unless an earlier plan or run measured
-    them. This takes at most a minute. The command writes only the measured durations, to the folder
-    results.
+    them. This takes at most a minute. The command writes only the measured durations. They are in
+    the folder `results`.
 
     Example: `contstim plan study.toml`
     """
@@ -154,8 +155,8 @@ def _print_plan(planned: StudyPlan) -> None:
             print("For a better estimate run `contstim run --until model`, and plan again.")
         else:
             print(
-                "For a better estimate, plan again. If one search takes longer than a plan, start "
-                "the run: it measures each finished search, and later plans use these times."
+                "For a better estimate, plan again. If no search is finished when a plan ends, "
+                "start the run: it measures each finished search, and later plans use these times."
             )
     numbers = planned.numbers
     if numbers.groups:
@@ -213,7 +214,8 @@ def status(*, study: StudyFile = _STUDY_FILE) -> None:
 def verify(
     *,
     folder: Annotated[
-        Path, Help("A folder of a study or of single commands, or an archive.", argument=True)
+        Path,
+        Help("Folder of a study, folder with files of single commands, or archive.", argument=True),
     ] = Path(),
     list_all: Annotated[
         bool,

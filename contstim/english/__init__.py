@@ -7,7 +7,7 @@ sampling                   samples derivations; most callers need only `generate
 
 How "Both women love Germany." is derived (`sample_tree(random.Random(5), words=4)`):
 
-1. One rule for S is (shortened, with its share of 4 in 100)
+1. This is one rule for S, shortened. Its share among all rules for S is 4 in 100:
 
        S -> NP[role=quant, sem=?s, agr=?a] QPRED[subj=?s, agr=?a] [0.04]
 
@@ -21,7 +21,8 @@ How "Both women love Germany." is derived (`sample_tree(random.Random(5), words=
 3. `sampling` computes the probability of each length for every symbol. Here it assigns two words
    to NP and two to QPRED, and then continues with their children. Finally, it draws the words
    "both", "women", "love" and "Germany" in proportion to their weights.
-4. A `Derivation` writes the words as a sentence, with a capital, an end mark and "a" or "an".
+4. A `Derivation` writes the words as a sentence, with an initial capital and an end mark. It also
+   chooses between "a" and "an".
 """
 
 from contstim.english.lexicon import Entry, Lexicon, Symbol, lexicon

@@ -3,8 +3,9 @@
 A rule is a production over categories with features (Gazdar, Klein, Pullum & Sag 1985,
 *Generalized Phrase Structure Grammar*). The notation is NLTK's notation of feature grammars:
 a variable (`?n`) has the same value at each occurrence in a rule. There are two additions: a weight
-in brackets at the end of every alternative, and `+H` on heads. If a variable has several possible
-values, each value is weighted by the total frequency of the words that the head can then become.
+in brackets at the end of every alternative, and `+H` on heads (the main parts of a rule). If a
+variable has several possible values, each value is weighted by the total frequency of the words
+that the head can be if it has this value.
 
 Starting from the root, each rule is expanded for every binding of its variables to values:
 
@@ -15,7 +16,7 @@ Starting from the root, each rule is expanded for every binding of its variables
    Expansions that derive no words are dropped.
 
 The rules are not recursive: a clause inside a clause has a separate category. Therefore the
-probabilities of the lengths of sentences are exact.
+probability of each sentence length is exact.
 """
 
 from __future__ import annotations
@@ -64,10 +65,10 @@ GrammarRule: TypeAlias = tuple[Pattern, tuple[Pattern, ...], float]
 _Expansion: TypeAlias = tuple[float, tuple[Pattern, ...], tuple[Pattern, ...]]
 """A rule prepared for expansion: its weight, and its children in two orders.
 
-In the first order, children bind variables: heads that are words, then other words, then phrases.
-So combinations that no word has are excluded early. The second order is that of the sentence. In
-the second order, phrases have only features that a rule for their category uses. Symbols that
-differ only in unused features would have the same derivations.
+The first order is the order in which children bind variables. Heads that are words come first, then
+other words, then phrases. So combinations of values that no word has are excluded early. The second
+order is the order in the sentence. There, phrases have only features that a rule for their category
+uses, because symbols that differ only in unused features have the same derivations.
 """
 
 
@@ -200,7 +201,7 @@ class Grammar:
                 total = sum(masses.values())
                 mass += rule_weight * total
                 for children, share in masses.items():
-                    # Shares of rules or bindings with the same children add up
+                    # If several rules or bindings have the same children, their shares add up
                     weights[children] = weights.get(children, 0.0) + rule_weight * share / total
         norm = sum(weights.values())
         if norm:
@@ -223,19 +224,19 @@ class Grammar:
         for bound in bindings:
             children = tuple(pattern.symbol(bound) for pattern in right)
             if all(map(self.expand, children)):
-                # Only heads count. So subjects of frequent verbs are drawn often, but a rare adverb
-                # does not make a sentence rare
+                # Only the mass of heads counts. So subjects of frequent verbs are drawn often, but
+                # a rare adverb does not make a sentence rare
                 masses = (self.mass[children[i]] for i, p in enumerate(right) if p.is_head)
                 yield children, math.prod(masses)
 
     def _widen(
         self, bindings: list[Binding], pattern: Pattern, absent: frozenset[str]
     ) -> list[Binding]:
-        """Extend bindings, which have the same variables, by the variables of another pattern.
+        """Extend bindings by the variables of another pattern.
 
-        Variables of a word take values that some word of its category has. Variables of a phrase
-        take all combinations of values in the lexicon; combinations without a derivation are
-        dropped when the phrase is expanded.
+        All bindings have the same variables. New variables of a word take values that some word of
+        its category has. New variables of a phrase take all combinations of values in the lexicon.
+        Combinations without a derivation are dropped when the phrase is expanded.
         """
         new_variables = pattern.variables - bindings[0].keys() - absent
         free = {value: name for name, value in pattern.features if value in new_variables}

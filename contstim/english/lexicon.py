@@ -74,8 +74,8 @@ class Symbol(NamedTuple):
 class Entry:
     """One form of one word in one use; compared by identity.
 
-    `form` may contain a space ("last night", "looked at"). An entry fits a symbol if it has each
-    value that the symbol requires; it may have several values of a feature.
+    `form` may contain a space ("last night", "looked at"). An entry may have several values of a
+    feature. It fits a symbol if it has each value that the symbol requires.
     """
 
     category: str
@@ -146,7 +146,7 @@ class Lexicon:
         return self._matches[symbol]
 
     def values(self, symbol: Symbol, names: tuple[str, ...]) -> Rows:
-        """Return the distinct combinations of values that a symbol's entries have for features.
+        """Return the distinct combinations of values of the features `names` in a symbol's entries.
 
         If an entry has several values of a feature, they are joined to one value with alternatives.
         Values of features in `SEPARATE` are not joined; each value gives a separate combination.
@@ -165,7 +165,7 @@ class Lexicon:
         return self._values[symbol, names]
 
     def combinations(self, names: tuple[str, ...]) -> Rows:
-        """Return all combinations of values that any entry has for these features."""
+        """Return the distinct combinations of values of the features `names` in all entries."""
         if names not in self._combinations:
             values = ([entry.features.get(name, ()) for name in names] for entry in self)
             rows = itertools.chain.from_iterable(itertools.starmap(itertools.product, values))
@@ -253,7 +253,7 @@ class _Reader:
         return features
 
     def _add(self, category: str, text: str, features: Features) -> None:
-        """Add the forms of a word in the notation of the table: `lemma:irregular,forms/weight`."""
+        """Add all forms of a word; `text` has the form `lemma:irregular,forms/weight`."""
         name, _, share = text.partition("/")
         lemma, _, irregular = name.replace("_", " ").partition(":")
         spellings = tuple(irregular.split(",")) if irregular else ()
@@ -294,7 +294,8 @@ class _Reader:
         self, lemma: str, irregular: tuple[str, ...], features: Features
     ) -> Iterator[tuple[str, Features]]:
         features = {"asp": ("act",), "ref": REFERENCES, "pas": ("no",), "bare": ("yes",)} | features
-        # Verbs that denote an action in at least one use can be planned, repeated and dated
+        # If a verb denotes an action in at least one use, it can describe planned, repeated and
+        # dated actions
         if "state" not in features["asp"] or len(features["asp"]) > 1:
             dated = ("near", "week") if "big" in features else ("near",)
             usual = {"plan": ("yes",), "hab": ("yes",), "day": dated}

@@ -1,12 +1,12 @@
 """Generate minimal pairs: sentences of the embedded grammar, each with an ungrammatical twin.
 
-The grammar derives the good sentence. The paradigm (`paradigm`) defines the error in the bad one.
-Constituents that both sentences share are drawn once, so that the sentences differ only in the
-error.
+A paradigm is a type of minimal pair with one kind of error (see `paradigm`). The grammar derives
+the good sentence, and the paradigm defines the error in the bad sentence. Constituents that both
+sentences share are drawn once, so that the sentences differ only in the error.
 
 The file format and the division into paradigms follow Warstadt, Parrish, Liu, Mohananey, Peng, Wang
-& Bowman (2020), *BLiMP: The Benchmark of Linguistic Minimal Pairs for English*. Words and paradigms
-are not those of BLiMP.
+& Bowman (2020), *BLiMP: The Benchmark of Linguistic Minimal Pairs for English*. The words and the
+paradigms differ from those of BLiMP.
 """
 
 from __future__ import annotations
@@ -85,8 +85,9 @@ class Generator:
     """
 
     def __init__(self, paradigms: Sequence[Paradigm]) -> None:
-        # The constituents of a version are the right side of one rule, so that a variable has the
-        # same value in all of them, as in "NP[agr=?a] V[agr=?a]"
+        # A version of a paradigm is one good and one bad sentence. Its constituents are the right
+        # side of one rule, so that a variable has the same value in all of them, as in
+        # "NP[agr=?a] V[agr=?a]"
         self._tops: dict[tuple[str, int], Symbol] = {}
         tops = []
         for paradigm in paradigms:
@@ -113,7 +114,7 @@ class Generator:
                 )
 
     def pairs(self, paradigm: Paradigm, n: int, *, seed: int) -> list[LabelledPair]:
-        """Return n distinct pairs of a paradigm; they depend only on the seed.
+        """Return n distinct pairs of a paradigm; with the same seed, the pairs are the same.
 
         Raises:
             InputError: if n is below 1, the paradigm has fewer than n pairs, or a definition of the
@@ -146,8 +147,8 @@ class Generator:
             mass = self._grammar.expand(top)
         except RecursionError:
             raise InputError(
-                f"Paradigm {paradigm.uid}: a rule of its file is recursive. Give a phrase "
-                "inside a phrase another category."
+                f"Paradigm {paradigm.uid}: a rule of its file is recursive. The inner phrase "
+                "must have another category than the outer phrase."
             ) from None
         constituents = _constituents(version)
         if not mass:
@@ -205,8 +206,8 @@ class Generator:
     def _inflect(self, word: Derivation, changes: dict[str, str]) -> Derivation | None:
         """Return the form of the same lemma with changed features; None if there is no such form.
 
-        A function word without such a form is replaced by the word of the same rank. For example,
-        the first singular demonstrative becomes the first plural one.
+        A function word without such a form is replaced by the word of the same rank in the lexicon.
+        For example, the first singular demonstrative becomes the first plural demonstrative.
         """
         if word.entry is None:
             raise InputError(f"{word.symbol} is a phrase, but only single words have other forms.")
@@ -260,7 +261,7 @@ def generate_pairs(
     paradigms: Sequence[Paradigm] | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[LabelledPair]:
-    """Generate n distinct minimal pairs of each paradigm; they depend only on the seed.
+    """Generate n distinct minimal pairs of each paradigm; the same seed gives the same pairs.
 
     Args:
         n: number of pairs of each paradigm.

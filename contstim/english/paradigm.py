@@ -53,7 +53,7 @@ class Item(NamedTuple):
         name: unique name; for a reference, the name of the item of the good sentence.
         pattern: constituent in the notation of the grammar, if the item is a constituent.
         alternatives: alternative literal words, if the item consists of words.
-        changes: for a reference, features that replace those of the item.
+        changes: for a reference, new values of features of the item in the good sentence.
     """
 
     name: str
@@ -81,11 +81,12 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
         good: items of the good sentence.
         bad: items of the bad sentence.
         hidden: items that are drawn but do not occur in the sentences (key `with`).
-        either: for each version, name → text that replaces "$name" in `good`, `bad` and `hidden`.
+        either: a mapping for each version (variant of the sentences): name → text that replaces
+            "$name" in `good`, `bad` and `hidden`.
         end: end mark of both sentences.
         prefix: BLiMP's prefix method that applies: "one", "two", or "" for none.
-        critical: for "two", name of the constituent that follows both prefixes.
-        rules: additional phrases, in the notation of the grammar.
+        critical: name of the constituent that follows both prefixes; only if `prefix` is "two".
+        rules: additional rules for phrases, in the notation of the grammar.
     """
 
     uid: str

@@ -30,14 +30,15 @@ if TYPE_CHECKING:
     from contstim.english.lexicon import Entry, Symbol
 
 SHORTEST, LONGEST = 3, 16
-# Shares of sentence lengths, in percent: a mean of 8 words.
+# Number of words → share of sentences, in per cent. The mean is 8 words.
 LENGTH_SHARES = dict(enumerate((1, 4, 9, 13, 16, 17, 14, 10, 7, 4, 2, 1.5, 1, 0.5), SHORTEST))
 # Maximum number of consecutive draws without a new sentence.
 PATIENCE = 20_000
 # Categories of content words. A content word must not occur twice in a sentence.
 CONTENT = frozenset("N V ADJ ADV NAME MASSN CMP LOOK TIME DEST PADV GOING".split())
 
-# A word of up to this many letters may recur as a part of an entry such as `bus stop`.
+# Words with at most this number of letters may occur twice in a sentence if one occurrence is a
+# part of a longer entry. For example, `bus` and `bus stop` may occur together.
 SHORT_WORD = 3
 # Categories of words that describe a person or thing; a sentence has at most one such word.
 DESCRIBING = frozenset({"ADJ", "CMP", "LOOK"})
@@ -100,7 +101,7 @@ class Sampler:
     _options: dict[tuple[Symbol, int | None], Any] = field(default_factory=dict)
 
     def lengths(self, symbol: Symbol) -> Lengths:
-        """Return the probability of each number of words below a symbol, up to `LONGEST`."""
+        """Return the probability of each number of words that a symbol derives, up to `LONGEST`."""
         if symbol not in self._lengths:
             counts = [0.0] * (LONGEST + 1)
             if symbol in self.grammar.words:
@@ -116,7 +117,7 @@ class Sampler:
         return self._lengths[symbol]
 
     def suffix(self, children: tuple[Symbol, ...]) -> Lengths:
-        """Return the probability of each number of words below a sequence of symbols."""
+        """Return the probability of each number of words that a sequence of symbols derives."""
         if len(children) == 1:
             return self.lengths(children[0])
         if children not in self._suffixes:
@@ -197,8 +198,8 @@ def sampler() -> Sampler:
 def is_sensible(derivation: Derivation) -> bool:
     """Return True if a sentence satisfies constraints that the rules cannot express.
 
-    * No content word occurs twice in any form or part of speech ("works at work"), except short
-      words (`SHORT_WORD`).
+    * No content word occurs twice in any form or part of speech ("works at work"). Short words in
+      longer entries are an exception (`SHORT_WORD`).
     * No two words of one family ("husband", "wife") occur together.
     * No word follows itself.
     * At most one word is a describing word (`DESCRIBING`).
@@ -224,7 +225,7 @@ def sample_tree(rng: random.Random, words: int | None = None) -> Derivation:
     The number of words is by default drawn from `LENGTH_SHARES`.
 
     Raises:
-        InputError: if no sentence has that many words.
+        InputError: if no sentence has this number of words.
     """
     if words is None:
         # Draw the length before the loop. Short sentences are rejected less often, and would
@@ -253,7 +254,8 @@ def generate(n: int, *, seed: int, words: int | None = None) -> list[Sentence]:
         words: number of words of every sentence; by default 3 to 16, 8 on average.
 
     Raises:
-        InputError: if n is below 1, no sentence has that many words, or there are fewer than n.
+        InputError: if n is below 1, if no sentence has the length `words`, or if fewer than n such
+            sentences exist.
     """
     if n < 1:
         raise InputError(f"The number of sentences must be at least 1, got {n}.")

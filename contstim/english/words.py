@@ -1,7 +1,8 @@
 """English words: indefinite articles, rules for words, tags, and complements of verbs.
 
-The word lists are in `words.toml` and `blocked.txt`. The tags were counted in textbooks by
-`benchmarks/english_tags.py`. Complements are inferred from the tags before and after a verb:
+The word lists are in `words.toml` and `blocked.txt`. The tags (parts of speech) were counted in
+textbooks by `benchmarks/english_tags.py`. Complements are inferred from the tags before and after a
+verb:
 
 The boy walked to the old school.       walked: to
 He told me that she had slept well.     told: clause; slept: nothing
@@ -122,7 +123,7 @@ def english_tags() -> TagTable:
 def tag_table(path: Path | str | None) -> TagTable:
     """Return the table of tags in a file; without a file, the embedded table of English tags.
 
-    Two tables are cached; a file that has changed is read again.
+    The last two tables are cached. A file is read again if it has changed.
 
     Raises:
         InputError: if the file cannot be read.

@@ -14,8 +14,9 @@ folder.
                     (Vázquez Martínez 2021)?
     ratings         do scores of single sentences correlate with people's ratings?
     restarts        how well do classifiers with different training seeds judge acceptability?
-    desiderata      does a scoring rule have expected properties (Kauf & Ivanova 2023)?
-    comparison      how much do models agree on the ranks of sentences, and on which do they differ?
-    diff            on which sentences do models prefer different sides (diff_report: its page)?
+    desiderata      does a scoring rule have the expected properties (Kauf & Ivanova 2023)?
+    comparison      how much do models agree on the ranks of sentences?
+                    on which sentences do they disagree most?
+    diff            in which pairs do models prefer different sentences (diff_report: its page)?
     overview        facts about one model: contexts, unknown words, speed
 """

@@ -1,4 +1,7 @@
-"""Read judged sentences, and their minimal pairs, from LI-Adger's folder or from any table."""
+"""Read judged sentences and their minimal pairs.
+
+The data are a table of any source, or the folder of the published data set LI-Adger.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,9 @@ _MAX_LISTED = 5  # maximum number of examples in an error message
 class AcceptabilitySettings:
     """Options of an evaluation on gradient judgements."""
 
-    column: Annotated[tuple[str, ...], Help("Column of a model in --scores; by default all.")] = ()
+    column: Annotated[
+        tuple[str, ...], Help("Column of a model in --scores; by default all columns.")
+    ] = ()
     delta: Annotated[
         tuple[float, ...], Help("δ of the Acceptability Delta Criterion.", above=0)
     ] = (0.5, 1.0, 5.0)  # values of Vázquez Martínez (2021)
@@ -127,7 +132,8 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
 
     Without the table `pairs`, the pairs come from the columns `item` and `label` of `data`: each
     acceptable sentence of an item forms a pair with each unacceptable one. Labels are experts'
-    verdicts, such as 1 or 0, acceptable or unacceptable, g or *.
+    verdicts. For example, an acceptable sentence has the label 1, acceptable or g, and an
+    unacceptable sentence 0, unacceptable or *.
 
     Without `pairs`, `data` may also have plain ratings, which form no pairs. Ratings are plain in
     two cases. First, `data` lacks both columns, `item` and `label`. Second, `data` lacks one of
@@ -141,8 +147,8 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
             `dataset` and `discard`. Pairs are discarded unless `discard` is 0, false, no or empty.
 
     Raises:
-        InputError: if a file or a column is missing (the message names the missing and the existing
-            ones), a value has the wrong type, or pairs are invalid (see `Judgements`).
+        InputError: if a file is missing, a column is missing (the message also names the existing
+            columns), a value has the wrong type, or pairs are invalid (see `Judgements`).
     """
     data, pairs = judgement_files(data, pairs)
     table = read_table(data)

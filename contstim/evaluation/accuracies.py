@@ -1,4 +1,8 @@
-"""Accuracy on minimal pairs by paradigm, phenomenon, published contrast and bins of features."""
+"""Accuracy on minimal pairs by paradigm, phenomenon, published contrast and bins of features.
+
+A paradigm is a type of minimal pair with one kind of error; a phenomenon comprises paradigms. The
+two sides of a pair are what a method compares: by default, the good and the bad sentence.
+"""
 
 from __future__ import annotations
 
@@ -53,8 +57,8 @@ class Accuracies:
         n_pairs: number of pairs with different sides, shape (n_paradigms,).
         columns: names of the scored models, then of external results (people, published models).
         values: accuracies from 0 to 1, shape (n_paradigms, n_columns); nan if unknown.
-        n_external: number of external columns. They have no intervals, because they may be based on
-            other pairs.
+        n_external: number of external columns. They have no intervals, because their pairs may
+            differ from the scored pairs.
     """
 
     paradigms: tuple[str, ...]
@@ -117,8 +121,9 @@ class Accuracies:
     def interval(self, paradigms: Sequence[str] | None = None) -> FloatArray:
         """Compute the 95 % interval of `mean`, (2, n_columns).
 
-        The interval generalises to other pairs of these paradigms. The method of variance estimates
-        recovery combines Wilson's intervals of the paradigms (Newcombe 1998; Zou & Donner 2008).
+        The interval generalises to other pairs of these paradigms. It combines Wilson's intervals
+        of the paradigms by MOVER, the "method of variance estimates recovery" (Newcombe 1998; Zou &
+        Donner 2008).
         """
         rows = self._rows(paradigms)
         # SD(mean) = √(Σ SD²) / k, with the distance of a limit from the accuracy in place of SD
@@ -319,19 +324,22 @@ def evaluate_minimal_pairs(
     Args:
         scoring: result of `score_pairs`.
         settings: settings of the evaluation, such as the rule for ties.
-        models: scored models. Those whose scores are not log-probabilities are `relative` in
-            `profile`.
+        models: scored models. The profile omits perplexity and log-probability of models whose
+            scores are not log-probabilities.
         people: result of `read_human_agreement`.
         published: result of `read_published_accuracies`.
 
     Raises:
-        InputError: if a model has the name of a column of the tables, or all pairs of a method have
-            equal sides.
+        InputError: if a model has the same name as a column of the tables, or if the two sides of
+            every pair are equal under one method.
     """
     people = people or {}
     reserved = {model for scores in scoring.by_method for model in scores.models} & RESERVED_NAMES
     if reserved:
-        raise InputError(f"A model must not be named {min(reserved)!r}, like a column. Rename it.")
+        raise InputError(
+            f"A model must not be named {min(reserved)!r}, because a column has this name. Rename "
+            "the model."
+        )
     relative = {model.name for model in models if not model.convention.is_log_probability}
     by_method = {}
     bins: list[Row] = []

@@ -41,7 +41,7 @@ _DISAGREEMENT = ("model_1", "model_2", "sentence", "rank_1", "rank_2", "log_prob
 
 
 def read_tables(paths: Iterable[Path]) -> dict[str, ScoreTable]:
-    """Read tables of scores by name: the file's stem, or its path if several stems are equal."""
+    """Return name → table of scores; the name is the path's stem, or the path if stems repeat."""
     all_paths = list(paths)
     stems = Counter(path.stem for path in all_paths)
     return {p.stem if stems[p.stem] == 1 else str(p): ScoreTable.from_file(p) for p in all_paths}
@@ -65,8 +65,8 @@ def gather(
         progress: see `score_sentences`.
 
     Returns:
-        Joined scores of the sentences that all tables share; and text of each excluded sentence →
-            reason.
+        Joined scores of the sentences that all tables share; and a mapping from the text of each
+        excluded sentence to the reason.
 
     Raises:
         InputError: if there are fewer than two models in all, or no sentences for the models.
@@ -89,7 +89,7 @@ def gather(
         )
         reasons = {o.sentence: f"{o.model}: {o.reason}" for o in refused}
     table, missing_by_table = join_tables(all_tables)
-    # The reason of a model that refuses a sentence is more informative, so it has precedence
+    # A model's reason for refusing a sentence has precedence, because it is more informative
     for name, missing_texts in missing_by_table.items():
         for text in missing_texts:
             reasons.setdefault(text, f"not among the sentences of {name}")
@@ -135,9 +135,10 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
 def model_agreements(table: ScoreTable) -> list[Row]:
     """Compute how much every two models agree on the ranks of the sentences.
 
-    Each row is a pair of models. `spearman` is the correlation of ranks, and `pearson` that of
-    finite scores; nan if a model's values are constant. `agreement` is the share of pairs of
-    sentences that both models order in the same way; a tie counts one half. `kendall` is tau-a.
+    Each row is a pair of models. `spearman` is the correlation of ranks, and `pearson` is the
+    correlation of finite scores. Both are nan if a model's values are constant. `agreement` is the
+    share of pairs of sentences that both models order in the same way; a tie counts one half.
+    `kendall` is tau-a.
 
     Raises:
         ScoreError: if there are fewer than two sentences.
@@ -160,8 +161,9 @@ def model_agreements(table: ScoreTable) -> list[Row]:
 def disagreements(table: ScoreTable, top: int) -> list[Row]:
     """List the sentences that model_2 ranks higher than model_1, for each ordered pair of models.
 
-    Ranks are divided by the number of sentences, (0, 1]. Scores have the unit of the model. For
-    each ordered pair, the `top` sentences with the greatest difference in rank are listed.
+    Ranks are divided by the number of sentences, so they are in (0, 1]. Scores have the unit of the
+    model. For each ordered pair, the `top` sentences with the greatest difference in rank are
+    listed.
     """
     # Ranks instead of scores, because models may have different units or scales
     ranks, texts, models = table.ranks(), list(map(str, table.sentences or ())), table.models
@@ -185,7 +187,8 @@ def select_command(folder: Path, table: ScoreTable) -> str:
     (stratum,) = strata(table, NaturalQuestion())
     least = int(stratum.admissible().min())
     # With M models, a sentence is a candidate for at most M²/4 ordered pairs (rejecting, accepting
-    # model). So each pair can get least / (M²/4) sentences that no other pair needs
+    # model). Each ordered pair has at least `least` candidates. So each ordered pair can get
+    # least / (M²/4) sentences that no other ordered pair needs
     per_pair = max(1, min(10, least // (len(table.models) ** 2 // 4)))
     scores, out = folder / "scores.csv", folder / "pairs.csv"
     command = f"contstim select natural --scores {{}} --per-pair {per_pair} --out {{}}"

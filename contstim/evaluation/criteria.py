@@ -159,7 +159,7 @@ def evaluate_acceptability(
     including sentences of excluded pairs. A pair is excluded if the authors of the collection
     discarded it. It is also excluded if one of its sentences lacks a judgement, or a score under
     any model.
-    LI-Adger's judgements already are z-scores, so they need no `human_z_scores`.
+    The published judgements of LI-Adger already are z-scores, so they need no `human_z_scores`.
 
     Raises:
         InputError: if all pairs are excluded; a δ is not above 0; all scores of a model are equal
@@ -213,7 +213,7 @@ def evaluate_acceptability(
 def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Iterator[Row]:
     """Yield the share of pairs that meet a criterion, by group of pairs, model and criterion.
 
-    Pairs are grouped `by` "source", "phenomenon" (source and phenomenon), or "" (one group).
+    `by` is "source", "phenomenon" (one group for each source and phenomenon), or "" (one group).
     `disputed` is the number of pairs in which people do not prefer the sentence that experts
     accept.
     """
@@ -248,7 +248,7 @@ def delta_correlations(evaluation: AcceptabilityEvaluation) -> tuple[tuple[str, 
 
 
 def fits(evaluation: AcceptabilityEvaluation | RatingEvaluation) -> Iterator[Row]:
-    """Regress judgements on the scores of each model, over all sentences that have both.
+    """Regress judgements on each model's scores, over all sentences with a judgement and a score.
 
     The slope has units of judgement per unit of score. Slope, intercept and correlations are nan
     if scores or judgements are constant.

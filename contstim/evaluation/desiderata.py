@@ -127,7 +127,8 @@ def evaluate_desiderata(
 ) -> Desiderata:
     """Correlate scores with length, word frequency and a causal model (Kauf & Ivanova 2023).
 
-    A sentence or word is left out for all models if one model cannot score or does not know it.
+    A sentence that one model cannot score is left out for all models. So is a word that one model
+    cannot score or does not know.
 
     Args:
         models: models to evaluate.
@@ -403,7 +404,10 @@ def _means(rows: FloatArray) -> FloatArray:
 
 
 def _correlations(rows: FloatArray) -> FloatArray:
-    """Compute Pearson's r of two rows with the third, and the difference; nan if constant."""
+    """Compute Pearson's r of two rows with the third row, and the difference of both r.
+
+    A value is nan if one of its rows is constant.
+    """
     *both, target = rows - rows.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         a, b = (

@@ -8,7 +8,7 @@ models part on a change if one prefers the natural sentence and the other the ch
 
 Shares of changes are reported by properties of the replaced word, such as its part of speech. Two
 models part on a minimal pair if only one of them prefers the good sentence. Shares depend only on
-preferences, so that the scores may have different units.
+preferences, so the scores of two models may have different units.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Parting:
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Return the 1 - alpha interval of the share, which generalises to other sentences.
 
-        It is Wilson's (1927), with the effective sample size of Korn & Graubard (1998).
+        The method is Wilson's (1927), with the effective sample size of Korn & Graubard (1998).
         """
         from statsmodels.stats.proportion import proportion_confint
 
@@ -146,6 +146,10 @@ class Parting:
 @dataclass(frozen=True)
 class Difference:
     """Where two models part.
+
+    A baseline is a model that is compared only with the first model. A triplet is a natural
+    sentence and two synthetic sentences, one for each model to reject. The two drops of a triplet
+    show by how much each model prefers the natural sentence to the sentence that it rejects.
 
     Attributes:
         spearman: correlation of ranks of the natural sentences.
@@ -200,9 +204,9 @@ def find_differences(
     The baseline, if any, is only compared with the first model. This comparison is the last
     element of the result.
 
-    There must be at least two natural sentences, all different, and at least one change of them.
-    `scores` has a row for each sentence in the arguments, and a column for each model. `seed` is
-    the seed of the bootstrap.
+    There must be at least two natural sentences, all different, and at least one change of a
+    natural sentence. `scores` has a row for each sentence in the arguments, and a column for each
+    model. `seed` is the seed of the bootstrap.
     """
     names = [name for name in scores.models if name != baseline]
     model_pairs = [*combinations(names, 2)] + [(names[0], baseline)] * bool(baseline)
@@ -278,7 +282,8 @@ def _ratio(
 ) -> tuple[float, float, float]:
     """Return the ratio of two shares, and its percentile bootstrap interval over sentences.
 
-    For the arguments, see `Parting.of`; `baseline` contains the preferences for the second share.
+    `preferences` gives the first share, and `baseline` the second. For the format of the arguments,
+    see `Parting.of`.
     """
     n_sentences = int(clusters.max()) + 1
     rng = np.random.default_rng(seed)

@@ -1,4 +1,7 @@
-"""Page and tables about where models part; see `diff`."""
+"""Page and tables about where models part.
+
+Two models part on two sentences if they prefer different ones; see `diff`.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ def diff_report(
     natural_text: str,
     command: str,
 ) -> Report:
-    """Make the page of the result of `find_differences`.
+    """Make the page that reports the differences from `find_differences`.
 
     `scores` has the scores of the natural sentences, and `natural_text` names their source. The
     page suggests `command`, which makes a study of these models.
@@ -90,10 +93,10 @@ def paradigm_table(difference: Difference) -> Table:
 
 
 def where_text(difference: Difference) -> str:
-    """Name the values for which two models part more often than on average.
+    """Name the properties of replaced words for which two models part more often than on average.
 
-    A value is named if its whole interval is above the share of all changes. The level of the
-    intervals is corrected for the number of values (Bonferroni).
+    A value of a property, such as `noun`, is named if its whole interval is above the share over
+    all changes. The level of the intervals is corrected for the number of values (Bonferroni).
     """
     most, average = [], difference.changes.share
     alpha = 0.05 / max(1, sum(map(len, difference.where.values())))
@@ -168,8 +171,8 @@ def item_rows(
 ) -> Iterator[dict[str, str | float]]:
     """Yield a row of diff.csv for each synthetic sentence.
 
-    `scores` has the scores of the synthetic sentences under all models. `columns` has the name of
-    each model's column of scores in diff.csv.
+    `scores` has the scores of the synthetic sentences under all models. `columns` names the columns
+    of diff.csv that contain these scores, one for each model.
     """
     for triplet in difference.triplets:
         roles = ((triplet.model_2, triplet.model_1), (triplet.model_1, triplet.model_2))

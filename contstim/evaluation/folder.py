@@ -69,7 +69,7 @@ def write_findings(
         facts: further facts for the page and the record of the run.
 
     Returns:
-        Facts for a record, and the written files except the page.
+        Facts for the record of the run, and the written files except the page.
 
     Raises:
         InputError: if a file cannot be written or read.
@@ -109,7 +109,7 @@ def _run_parts(models: Sequence[Scorer], facts: Mapping[str, Any]) -> list[Part]
 
 
 def _models_table(models: Sequence[Scorer]) -> Table:
-    """Tabulate the scoring conventions; omit specifications if all equal the names of models."""
+    """Tabulate the scoring conventions; omit specifications if each equals its model's name."""
     header = ["model", "specification", "rule", "context", "unit", "fingerprint"]
     rows = [
         [m.name, m.specification or m.name, c.rule, repr(c.context), c.unit, c.fingerprint]

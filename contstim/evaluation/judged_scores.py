@@ -71,7 +71,7 @@ class JudgedScores:
         """Join the columns of several sets of scores.
 
         Raises:
-            ScoreError: if two columns have the same name, or there are none.
+            ScoreError: if two columns have the same name, or there are no columns.
         """
         return cls(
             tuple(model for part in parts for model in part.models),
@@ -128,11 +128,12 @@ def published_scores(
     If rows are matched by `id`, texts in a column `sentence` must equal the judged sentences,
     except for white space and end marks.
 
-    Scores of -inf count as missing. The format of LI-Adger's authors is also read: a row for each
-    pair, with the columns `gramm_id`, `ungramm_id`, `NAME_gramm` and `NAME_ungramm`.
+    Scores of -inf count as missing. The table may also have the format of the published data set
+    LI-Adger: a row for each pair, with the columns `gramm_id`, `ungramm_id`, `NAME_gramm` and
+    `NAME_ungramm`.
 
-    By default, all numeric columns are read except row numbers, lengths, labels, columns of the
-    judgements, and `NAME_zscores` next to `NAME`.
+    By default, all numeric columns are read except row numbers, lengths, labels and columns of the
+    judgements. If there is a column `NAME`, the column `NAME_zscores` is not read.
 
     Args:
         judgements: judged sentences.

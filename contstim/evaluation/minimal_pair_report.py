@@ -1,4 +1,7 @@
-"""Tables, figures and the page of an evaluation on minimal pairs."""
+"""Tables, figures and the page of an evaluation on minimal pairs.
+
+A paradigm is a type of minimal pair with one kind of error; a phenomenon comprises paradigms.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +51,8 @@ def minimal_pair_findings(evaluation: MinimalPairEvaluation) -> Findings:
     left_out      sentences that a model cannot score, with reasons
     refusals      methods that a model does not support, with reasons
 
-    `contrasts` and `correlations` exist only for full sentences, and `correlations` only for two
-    columns or more. Tables may be empty.
+    `contrasts` and `correlations` exist only for full sentences. `correlations` also needs at least
+    two columns of accuracies. Tables may be empty.
     """
     settings, tables = evaluation.settings, _tables(evaluation)
     return Findings(
@@ -111,7 +114,7 @@ def _tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
 
 
 def _tie_rows(scores: PairScores) -> Iterator[Row]:
-    """Yield a row for each paradigm with ties: identical pairs, and tied pairs of each model."""
+    """Yield, for each paradigm with ties, the numbers of identical pairs and of tied pairs."""
     identical = Counter(pair.paradigm for pair in scores.identical)
     paradigms = np.array([pair.paradigm for pair in scores.pairs])
     for name in sorted(set(paradigms[scores.ties.any(axis=1)].tolist())):
@@ -145,12 +148,12 @@ def accuracy_table(evaluation: MinimalPairEvaluation) -> Table:
 def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> Iterator[Part]:
     full, left_out = evaluation.full, evaluation.scoring.left_out
     yield Paragraph(
-        "A model is correct if it gives the good side of a pair the higher score; "
-        f"{_TIE_RULE_TEXTS[evaluation.settings.ties]}. Pairs with two equal sides do not "
-        "count. Accuracies of phenomena and overall accuracies are means over paradigms. "
-        "Brackets contain 95 % intervals (Wilson 1927), which generalise to other pairs of "
-        "the same paradigms. Columns without intervals are results of people or of published "
-        "models; these results may be based on other pairs."
+        "A model is correct if it gives the good side of a pair (the acceptable sentence, or its "
+        f"critical word) the higher score; {_TIE_RULE_TEXTS[evaluation.settings.ties]}. Pairs with "
+        "two equal sides do not count. Accuracies of phenomena and overall accuracies are means "
+        "over paradigms. Brackets contain 95 % intervals (Wilson 1927), which generalise to other "
+        "pairs of the same paradigms. Columns without intervals are results of people or of "
+        "published models; the pairs of these results may differ from the pairs above."
     )
     if evaluation.scoring.refusals:
         yield page_table(tables["refusals"])

@@ -1,6 +1,7 @@
 """Read minimal pairs, people's choices, and published accuracies from the files of BLiMP.
 
-Minimal pairs can also be read from the files of other collections, or from any table.
+Minimal pairs can also be read from the files of other collections, or from any table. A paradigm is
+a type of minimal pair with one kind of error. The two sides of a pair are what a method compares.
 """
 
 from __future__ import annotations
@@ -377,7 +378,7 @@ def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
 
 
 def _choices(row: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str], bool]]:
-    """Yield paradigm, pair, and whether the choice is correct, of choices that count."""
+    """Yield paradigm, pair, and whether the choice is correct, for each choice that counts."""
     # The published file has this spelling of "native"
     speaks = "1" in (row["Answer.english"], row["Answer.navtive"])
     approved = row["AssignmentStatus"] == "Approved"

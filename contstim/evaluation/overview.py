@@ -25,7 +25,10 @@ MAX_SECONDS = 20.0
 """Seconds after which no further block of sentences is scored."""
 
 WORSE_CONTEXT = 3.0
-"""Nats per sentence that another context must gain to cause a warning."""
+"""A warning is given if sentences gain more than this number of nats after another context.
+
+The context is the text that a model reads before a sentence. The gain is a mean over sentences.
+"""
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ def context_scores(
 
     Keys are conventions of the model, each with one of the contexts. The current context of the
     model and the default context are candidates, too. After `seconds`, no further context is
-    scored, but the first two contexts always are.
+    scored. The first two contexts are always scored.
     """
     scores: dict[Convention, float] = {}
     began, candidates = perf_counter(), scorer.candidate_contexts()

@@ -55,9 +55,9 @@ _PARADIGM = ("uid", "paradigm", "pid", "phenomenon", "category", "linguistic_phe
 _PHENOMENON = ("phenomenon", "linguistic_phenomenon", "linguistics_term", "category")
 _GOOD, _BAD, _PAIR = "good sentence", "bad sentence", "pair"  # columns of joined rows
 REMEDY = (
-    "Rename the columns: `sentence_good` and `sentence_bad` with a row for each pair, or "
-    "`sentence`, `acceptable` and `pair_id` with a row for each sentence; `paradigm` if there are "
-    "several"
+    "Rename the columns. If each row is a pair, use `sentence_good` and `sentence_bad`. If each "
+    "row is a sentence, use `sentence`, `acceptable` and `pair_id`. If there are several "
+    "paradigms, add `paradigm`"
 )
 
 

@@ -105,7 +105,7 @@ def evaluate_ratings(judgements: Judgements, scores: JudgedScores) -> RatingEval
     if n < 3:
         raise InputError(
             f"{quantity(n, 'sentence')} of {len(judgements.sentences):,} have a rating and a score "
-            "under every model; a correlation needs 3. Rate more sentences in `data`."
+            "under every model; a correlation needs 3 sentences. Rate more sentences in `data`."
         )
     return evaluation
 
@@ -135,7 +135,7 @@ def rating_findings(evaluation: RatingEvaluation) -> Findings:
     paragraph = Paragraph(
         f"{n_compared:,} of {quantity(n_sentences, 'sentence')} have a rating and a score "
         "under every model. Brackets contain 95 % intervals, which generalise to other "
-        f"sentences of the same kind: {'; '.join(methods)}."
+        f"sentences of the same kind. Methods of the intervals: {'; '.join(methods)}."
     )
     return Findings(
         "Ratings",

@@ -1,4 +1,7 @@
-"""Performance of acceptability classifiers with different seeds, and of their majority vote."""
+"""Performance of acceptability classifiers, and of their majority vote.
+
+Restarts are classifiers that were trained with different seeds.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,7 @@ def matthews(labels: BoolArray, predicted: BoolArray) -> float:
 
 def majority(probabilities: FloatArray) -> BoolArray:
     """Return the majority vote, (n_sentences,); the mean probability decides ties."""
-    # A vote is 1 for acceptable, and -1 for unacceptable or a probability of one half
+    # A vote is 1 if the probability of the label acceptable is above one half, otherwise -1
     votes = np.sign((probabilities > 0.5) - 0.5).sum(axis=1)
     mean_accepts = (probabilities - 0.5).sum(axis=1) > 0
     decisions: BoolArray = np.where(votes == 0, mean_accepts, votes > 0)
@@ -92,9 +95,9 @@ def summarise_correlations(labels: BoolArray, probabilities: FloatArray) -> Row:
     `JudgedSet` describes the arguments.
 
     Returns:
-        `sentences`: number of sentences. `mean`, `sd`, `maximum`: statistics of the correlations;
-        `sd` is that of the sample, nan for one classifier. `majority`: correlation of the majority
-        vote.
+        `sentences`: number of sentences. `mean`, `sd`, `maximum`: statistics of the correlations.
+        `sd` is the standard deviation of the sample, and nan for one classifier. `majority`:
+        correlation of the majority vote.
     """
     correlations = [matthews(labels, column > 0.5) for column in probabilities.T]
     return {

@@ -1,4 +1,7 @@
-"""Score the sentences of a benchmark, and both sides of minimal pairs, with several models."""
+"""Score the sentences of a benchmark, and both sides of minimal pairs, with several models.
+
+The two sides of a pair are what a method compares: by default, the good and the bad sentence.
+"""
 
 from __future__ import annotations
 

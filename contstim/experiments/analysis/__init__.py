@@ -1,18 +1,19 @@
 """From ratings and scores to results: which model predicts people best, and how certain that is.
 
-ratings      ratings of trials, the models' log-probabilities, trials that evaluate each model
+ratings      ratings of trials, log-probabilities of models, and the trials that evaluate each model
 measures     how well log-probability ratios predict ratings; noise ceilings
 reliability  how certain people's preference on each trial is
 agreement    agreement of models with models, people with people, and people with rival models;
              the trials on which each model fails worst
 crossed      variance of a mean for new people and new items, in closed form, for one experiment or
              many simulated ones
-intervals    intervals of values, differences and distances to the ceiling, from this variance;
-             estimates with a t-test
+intervals    intervals of values, differences and distances to the noise ceiling, from the variance
+             that `crossed` computes; estimates with a t-test
 signed_ranks Wilcoxon's test with its effect size, for one test or many
 families     families of contrasts, their error rates, and which effects they can detect
 effects      comparisons of models and ceilings, with tests, effect sizes and intervals
-regression   regressions of choices on log-probability ratios, errors clustered by people and items
+regression   regressions of choices on log-probability ratios, with standard errors clustered by
+             people and items
 trivial_rivals simple rules that predict choices, and tests of models against them
 mixed/       ordinal mixed models of ratings, with random effects of people and items
 controls     alternative explanations of preferences: tokens, word frequency, any feature

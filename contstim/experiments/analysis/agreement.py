@@ -1,7 +1,9 @@
 """Agreement of models with models, people with people, and people with rival models.
 
-Other functions find trials whose scores contradict the models' roles, evaluate each pair of rivals
-on its own trials, and list the trials on which each model fails worst.
+Rivals are two models that a trial targets. In a natural-synthetic trial, the rivals have roles: one
+model accepts the synthetic sentence, the other model rejects it. Other functions find trials whose
+scores contradict the roles, and list the trials on which each model fails worst. `pair_results`
+evaluates each pair of rivals on the trials that target this pair.
 """
 
 from __future__ import annotations
@@ -167,15 +169,18 @@ def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> It
 def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
     """List the trials that contribute most to each model's error, worst first (2023, Tables 1-3).
 
-    A trial is listed only if more people chose the sentence that the model finds less likely. The
-    signed-rank cosine of the model and a participant is a sum of terms of the model's trials. A
+    `scope` is a kind of trials. A trial is listed only if most people with a preference chose the
+    sentence that the model finds less likely.
+
+    The signed-rank cosine of the model and a participant is a sum with one term for each trial. A
     trial's contribution (`error`) is minus its term, averaged over participants. If answers are
     choices, the contribution is the share of participants who chose the less likely sentence,
-    divided by the number of trials. Choices with equal contributions are ordered by the absolute
-    ratio, largest first. A row has two sentences: the one that people prefer, and the one that the
-    model prefers.
-    For both sentences, the row has the log-probabilities (nats) under the model and its rival, and
-    the number of participants who chose the sentence.
+    divided by the number of trials. In this case, trials with equal contributions are ordered by
+    the absolute ratio, largest first.
+
+    A row has two sentences: the one that people prefer, and the one that the model prefers. For
+    both sentences, the row has the log-probabilities (nats) under the model and its rival, and the
+    number of participants who chose the sentence.
     """
 
     def order(row: Row) -> tuple[float, float]:

@@ -44,7 +44,7 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
 
     Raises:
         InputError: if the file cannot be read, lacks these columns, has a cell that is not a
-            number, or a sentence twice with different values.
+            number, or has different values of a feature for one sentence.
     """
     table = read_table(path)
     if "sentence" not in table or len(table) < 2:
@@ -105,7 +105,8 @@ def token_count_control(ratings: Ratings, counts: Features) -> list[Row]:
         InputError: if a model with counts has no log-probabilities, or a sentence has no count.
     """
     tests: list[Row] = []
-    # Tests on errors are a separate family, because errors are a subset of all trials
+    # A family is a set of tests whose p-values are adjusted together. Tests on errors are a
+    # separate family, because errors are a subset of all trials
     for errors_only in (False, True):
         family = []
         for model in counts:
@@ -142,15 +143,17 @@ def _token_count_test(side: FloatArray, difference: FloatArray) -> Row:
 def feature_preferences(ratings: Ratings, features: Features) -> list[Row]:
     """Compare the preferences of models and people for a feature (2023, Fig. S7).
 
-    Only trials of two synthetic sentences are used, as in the published figure. Trials in which the
-    model ties or people draw (5:5) are left out.
+    Only trials of two synthetic sentences are used, as in the published figure. A trial is left out
+    if the model has no preference, or if equally many people prefer each sentence.
 
     Returns:
-        A row for each feature and model, over the `trials` that target the model.
-        `model_difference` and `people_difference` are means of the preferred minus the rejected
-        sentence; `model_share` and `people_share` are shares of trials in which the sentence with
-        the higher value is preferred, without trials of equal values. `difference` is model minus
-        people, with a t-test paired by trial; the test is nan for fewer than two trials.
+        A row for each feature and model. `trials` is the number of trials that target the model.
+        `model_difference` and `people_difference` are means over trials: the feature's value of the
+        preferred sentence minus the value of the rejected sentence. `model_share` and
+        `people_share` are the shares of trials in which the sentence with the higher value is
+        preferred; trials with equal values do not count. `difference` is `model_difference` minus
+        `people_difference`, with a t-test paired by trial. The test is nan for fewer than two
+        trials.
 
     Raises:
         InputError: if a sentence has no value.
@@ -195,8 +198,9 @@ def _target_trials(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return three arrays, (n_trials,), for the trials that target this model or no model.
 
-    The first two are preferences of the model and of most people: 1 for sentence_2, -1 for
-    sentence_1, 0 for neither. The third is the feature of sentence_2 minus that of sentence_1.
+    The first array has the preferences of the model, and the second array the preferences of most
+    people: 1 for sentence_2, -1 for sentence_1, 0 for neither. The third array is the feature of
+    sentence_2 minus the feature of sentence_1.
     """
     if model not in ratings.models:
         raise InputError(
@@ -218,7 +222,8 @@ def _target_trials(
             if trial.condition in conditions and is_targeted:
                 columns.append(column)
                 differences.append(values[trial.sentence_2.text] - values[trial.sentence_1.text])
-        # The sum of choices has the sign of the majority, and is 0 for equal numbers
+        # The sum of choices has the sign of the majority. It is 0 if both sentences have equally
+        # many choices
         votes = np.sign(group.preferences[:, columns]).sum(axis=0)
         parts.append((np.sign(group.ratios[row, columns]), np.sign(votes), np.array(differences)))
     side, people, difference = map(np.concatenate, zip(*parts, strict=True))

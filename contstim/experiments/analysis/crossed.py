@@ -98,16 +98,17 @@ class VarianceComponents:
 
     Attributes:
         variance: variance of the mean for `population`; nan if unknown.
-        freedom: degrees of freedom of the variance, by Satterthwaite; reduced if a few items have
-            most of the influence.
+        freedom: degrees of freedom of the variance, by Satterthwaite's formula. They are reduced if
+            a few items have most of the influence.
         of_items: variance and degrees of freedom for new items and these people.
         of_people: variance and degrees of freedom for new people and these items.
         residual: total variance of the value or difference in a single answer: between people,
             between items, and the rest. Its root is the unit of standardised differences.
         person: variance of people's values, including `answers`.
         answers: part of `person` that single answers explain (R / k, see the module).
-        items_each: number of different items, divided by the number of means in a difference.
-        independent: number of independent units: `items_each`, or people if there is one trial.
+        items_each: number of different items, divided by `Block.means`.
+        independent: number of independent units: `items_each`, or the number of people if there is
+            only one trial.
     """
 
     variance: FloatArray
@@ -166,7 +167,7 @@ def jackknife(
 
 
 def _influence(without: FloatArray) -> FloatArray:
-    """Return the influence of each of k trials, given the results without each, (…, k)."""
+    """Return the influence of each of k trials, given the results without each trial, (…, k)."""
     # If results are means of y, the result without trial t is (y_t - mean) / (k - 1) below the mean
     # of all results in `without`. The factor makes the sum of squares the variance of a mean, s^2 /
     # k.
@@ -199,7 +200,7 @@ def jackknife_of_means(
 
 
 class Side(NamedTuple):
-    """A model's value, or the difference between a model and another model or the ceiling.
+    """A model's value, or its difference from another model or from the model's noise ceiling.
 
     Attributes:
         first: index of the model.
@@ -217,7 +218,8 @@ def blocks_of(
 ) -> tuple[Block, ...]:
     """Return the blocks of all groups for a model's value or difference.
 
-    Groups without values of both sides are left out. Groups that saw the same items are one block.
+    A group is left out if it lacks the value, or one of the two values of the difference. Groups
+    that saw the same items are one block.
 
     `shares`, (n_groups,), are the weights of groups in the mean.
     """
@@ -259,10 +261,10 @@ def blocks_of(
 def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceComponents:
     """Return the variance of the mean over all people, for new people and items.
 
-    People and items are assumed to have the same variances in all blocks, so that a person who is
-    alone in a block counts too. With B > 1 blocks, the variance is that between blocks in three
-    cases: a block has no spare item, all blocks together have fewer than B - 1 spare items, or
-    there are fewer than 2 B - 1 people. Each block is then one observation.
+    People and items are assumed to have the same variances in all blocks, so a block with a single
+    person counts, too. With B > 1 blocks, the variance is computed between blocks in three cases: a
+    block has no spare item (`Block.spare_items`), all blocks together have fewer than B - 1 spare
+    items, or there are fewer than 2 B - 1 people. Each block is then one observation.
 
     `reason` is the note of the result if there are no blocks.
     """
@@ -315,7 +317,10 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
 
 
 def _over_items(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the variance of the mean due to items, its freedom, and the part from shared items."""
+    """Return the variance of the mean that items cause, and the variance's degrees of freedom.
+
+    The third result is the part of the variance that is due to items in several blocks.
+    """
     # Weighted influence of each item on the overall mean: (…, n_items) for each block. An item in
     # several blocks affects all of them together, so influences are summed before squaring.
     by_item = [block.weights @ block.influence for block in blocks]
@@ -341,7 +346,7 @@ def _over_items(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, FloatA
 
 
 def _over_people(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, int]:
-    """Return `person` and `answers` of `VarianceComponents`, and the freedom of `answers`."""
+    """Return `VarianceComponents.person` and `answers`, and the degrees of freedom of `answers`."""
     freedom = sum(len(block.weights) - 1 for block in blocks)
     person = answers = np.zeros(blocks[0].values.shape[:-1])
     answers_freedom = 0

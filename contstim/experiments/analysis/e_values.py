@@ -9,9 +9,10 @@ multiplies the money by 1 + l·x:
     bet of .3 on a       the list prefers a by .5    1.00 · (1 + .3 · .5) = 1.15 euros
                          the next prefers b by .2    1.15 · (1 - .3 · .2) = 1.08 euros
 
-E[a,b] is the mean money of eight such bets. If a is no better than b, each round is at best fair,
-so the money reaches 1/α with a probability of at most α, whenever we look (Ville 1939;
-Waudby-Smith & Ramdas 2024, *Estimating means of bounded random variables by betting*).
+E[a,b] is the mean money of eight such bets on a, which stake different shares. If a is no better
+than b, each round is at best fair. The money then reaches 1/α with a probability of at most α,
+whenever we look (Ville 1939; Waudby-Smith & Ramdas 2024, *Estimating means of bounded random
+variables by betting*).
 """
 
 from __future__ import annotations
@@ -54,8 +55,10 @@ class Answer:
         model_a: one model of the match.
         model_b: the other model.
         preferred: name of the preferred model, or `tie`.
-        list: list of items that the participant saw; empty for a list of one participant.
-        wave: wave at the end of which the answer first counted; 0 if there are no waves.
+        list: name of the list, the set of items that the participant saw. If it is empty, the
+            participant counts as a separate list.
+        wave: number of the wave (batch of participants) at whose end the answer first counted; 0 if
+            there are no waves.
     """
 
     TABLE: ClassVar[str] = "judgements"
@@ -96,8 +99,9 @@ def read_answers(path: Path | str, *, may_be_empty: bool = False) -> tuple[Answe
 
 
 def answers_of(trials: Iterable[Trial], responses: Iterable[Response]) -> Iterator[Answer]:
-    """Yield the judgement of each rated trial that compares two models; a group is a list.
+    """Yield the judgement of each rated trial that compares two models.
 
+    Each group of participants counts as one list.
     Natural-synthetic trials are not allowed.
     """
     trial_of = {trial.trial_id: trial for trial in trials}
@@ -185,7 +189,8 @@ def matches_of(answers: Sequence[Answer], names: Iterable[str] = ()) -> list[Mat
 
     Args:
         answers: judgements; lists are in the order of their first answers.
-        names: names of the models, in order; others follow in the order of their first answers.
+        names: names of models, which come first. Further models follow in the order of their first
+            answers.
     """
     in_answers = (model for answer in answers for model in (answer.model_a, answer.model_b))
     lists = grouped((j.list or f"{j.participant} alone", j) for j in answers)
@@ -215,7 +220,7 @@ class Verdict:
         alike: pairs of models that need no more answers: they differ by less than the margin.
         open: matches that need more answers, because they can still complete the verdict.
         surviving: models that no other model beats.
-        beaten: dropped model → the model that beats it with the largest e-value.
+        beaten: beaten model → the model that beats it with the largest e-value.
     """
 
     winner: str
@@ -247,8 +252,9 @@ def verdict_of(matches: Sequence[Match], alpha: float, margin: float = 0.0) -> V
     Args:
         matches: all matches.
         alpha: error rate.
-        margin: two models are alike if the whole interval of the difference of their shares is
-            closer to zero than this margin. With 0, no two models are alike.
+        margin: two models are alike if the difference of their shares is certainly smaller than
+            this margin: the whole interval of the difference lies between -margin and margin. With
+            0, no two models are alike.
     """
     log_e = {m.models: m.log_e[-1] for match in matches for m in (match, match.reversed)}
     models = [*dict.fromkeys(model for model, _ in log_e)]
@@ -261,7 +267,7 @@ def verdict_of(matches: Sequence[Match], alpha: float, margin: float = 0.0) -> V
     winners = (a for a in models if all((a, b) in wins for b in models if a != b))
     winner = next(winners, "")
     surviving = [model for model in models if model not in beaten]
-    # A single survivor must still beat the dropped models
+    # A single surviving model must still beat the beaten models
     survivor = surviving[0] if len(surviving) == 1 else ""
     undecided = [
         match

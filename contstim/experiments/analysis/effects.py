@@ -62,8 +62,8 @@ class Sampling:
 
     Attributes:
         units: random factors of the tests; None: `suited_units` selects them.
-        false_discovery_rate: threshold for adjusted p-values; the family-wise error rate with
-            Holm's correction.
+        false_discovery_rate: threshold for adjusted p-values. With Holm's correction, it is the
+            family-wise error rate.
         smallest_effect: margin of equivalence tests; smaller differences are negligible.
         catch_trials: whether catch trials count in the overall result, as published in 2023.
             Included participants agree on catch trials, because those who fail them are excluded. A
@@ -101,7 +101,8 @@ class ModelMean:
 class Comparison:
     """A contrast: a difference of means over units, with interval and test.
 
-    A unit counts only if it has values of both sides; a group of one participant has no ceiling.
+    Units are groups or participants. A unit counts only if it has values of both sides of the
+    contrast. A group of one participant has no ceiling.
 
     Attributes:
         second: another model, or `CEILING`.
@@ -163,9 +164,9 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """Results of one measure in one scope.
+    """Results of one measure in one scope, which is a kind of trials.
 
-    The comparisons are one family.
+    The comparisons are one family: their p-values are corrected together.
     """
 
     scope: Scope
@@ -298,10 +299,10 @@ def units_of(evaluation: ParticipantScores, values: FloatArray, units: Units | N
 
 
 def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling: Sampling) -> Units:
-    """Return `groups` if tests over groups can detect effects and generalise to items.
+    """Return `groups` if tests over groups can detect effects and generalise to new items.
 
-    Return `crossed` if a scope has too few groups for a significant contrast, or if groups share
-    items.
+    Otherwise, return `crossed`: a scope has too few groups for a significant contrast, or two
+    groups saw the same item.
     """
     item_list = [
         item
@@ -321,7 +322,10 @@ def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling:
 
 
 def _crossed_test(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> PairedTest:
-    """Return Student's t as `statistic` and nan as `rank_biserial`; units are participants."""
+    """Return the t-test; its `statistic` is Student's t, and its `rank_biserial` is nan.
+
+    Units are participants.
+    """
     variance = float(uncertainty.components.variance)
     statistic = known_mean(first - second) / np.sqrt(variance) if variance > 0 else np.nan
     people, p_value = uncertainty.components.people, float(uncertainty.p_values())
@@ -405,8 +409,9 @@ def _test_interval(test: _Test, alpha: float, sampling: Sampling) -> Interval:
     if sampling.units == "crossed":
         return interval
     low, high = signed_rank_interval(first - second, alpha)
-    # If units hardly vary, their ranks do not show how much other items may differ. The interval
-    # therefore has a minimum width, but still excludes 0 if the difference is significant.
+    # If the values of units hardly differ, their ranks do not show how much the values of new items
+    # may differ. The interval therefore has a minimum width, but still excludes 0 if the difference
+    # is significant.
     estimate, reach = float(uncertainty.estimate), uncertainty.least_reach(1 - alpha)
     least = _SMALLEST_DIFFERENCE if low > 0 else -np.inf
     upper_limit = -_SMALLEST_DIFFERENCE if high < 0 else np.inf

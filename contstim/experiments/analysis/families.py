@@ -1,8 +1,9 @@
 """Families of contrasts: members, corrections, and the effects that a family can detect.
 
-There are two corrections: the false-discovery rate of Benjamini and Hochberg (1995), and, for a few
-planned contrasts, Holm's (1979) family-wise error rate. The last axis of an array of p-values
-contains the tests of a family; further axes are experiments that are simulated together.
+A family is a set of contrasts whose p-values are corrected together. There are two corrections: the
+false-discovery rate of Benjamini and Hochberg (1995), and, for a few planned contrasts, Holm's
+(1979) family-wise error rate. The last axis of an array of p-values contains the tests of a family;
+further axes are experiments that are simulated together.
 """
 
 from __future__ import annotations
@@ -124,9 +125,10 @@ def decision_alpha(
       Yekutieli 2005). If k is 0, `needed` replaces k; see `Detectability.needed`.
     * Holm: alpha is that of the last step, rate / (m - k + 1). If k is 0, 1 replaces k.
 
-    If `needed` replaces k, or because of rounding errors, a p-value can be on the wrong side of
-    this alpha. Alpha is then slightly above the p-value of a significant contrast, and slightly
-    below the p-value of any other contrast. A p-value of nan is not part of the family.
+    A p-value can be on the wrong side of this alpha, because of rounding errors or because `needed`
+    replaces k. The alpha of this contrast is then moved to the other side of its p-value: slightly
+    above it if the contrast is significant, otherwise slightly below it. A p-value of nan is not
+    part of the family.
     """
     significant = adjust(p_values, correction) < rate
     n_significant, m = int(significant.sum()), max(1, int((~np.isnan(p_values)).sum()))
@@ -148,8 +150,8 @@ class Detectability:
 
     Attributes:
         smallest: smallest possible p-value of a test.
-        needed: smallest number of tests that can be significant together. In each of them, all
-            units must be on one side. None if no test can be significant.
+        needed: smallest number of tests that can be significant together. In each of these tests,
+            all units must favour the same side. None if no test can be significant.
     """
 
     tests: int
@@ -169,9 +171,9 @@ class Detectability:
         return f"cannot be tested with {self._units_text(units)}" if self.hopeless else ""
 
     def unless(self) -> str:
-        """Return `unless …` if tests can only be significant together.
+        """Return a text `unless …` if one test alone cannot be significant, but several can.
 
-        The text is empty if one test alone can be significant, or if no test can be significant.
+        Otherwise, the text is empty.
         """
         if self.needed in (None, 1):
             return ""
@@ -188,9 +190,10 @@ class Detectability:
         kind = CORRECTIONS[self.correction].partition(" (")[0]
         if self.needed is not None:
             return (
-                f"{head} {self.unless()}, with all {units} on one side: {least}, and "
-                f"{self.tests} tests share a {kind} of {rate:g}. With more {units} or fewer "
-                "contrasts, fewer tests are needed."
+                f"{head} {self.unless()}. In these tests, all {units} must favour the same side. "
+                f"There are two reasons: {least}, and the {kind} of {rate:g} applies to all "
+                f"{self.tests} tests together. With more {units} or fewer contrasts, fewer such "
+                "tests are needed."
             )
         # Holm: tests are significant only if the smallest of m p-values is below rate / m.
         limit = rate / (self.tests if self.correction == "holm" else 1)
@@ -219,9 +222,9 @@ def detectability(units: ArrayLike, rate: float, correction: Correction = "bh") 
     if not len(sizes):
         return Detectability(0, 0, 0, 1.0, None, correction)
     smallest = np.array([smallest_p_value(n) for n in sizes.tolist()])
-    # By Benjamini and Hochberg, the k smallest of m p-values are significant if the k-th of them is
-    # below rate * k / m. Suppose that every test has its smallest possible p-value: `needed` is the
-    # smallest k for which this is true. By Holm, only k = 1 counts: the smallest p-value must be
+    # By Benjamini and Hochberg, the k smallest of m p-values are significant if the k-th smallest
+    # is below rate * k / m. `needed` is the smallest k that satisfies this condition if every test
+    # has its smallest possible p-value. By Holm, only k = 1 counts: the smallest p-value must be
     # below rate / m.
     ranks = np.arange(1, len(sizes) + 1) if correction == "bh" else np.ones(1, np.int64)
     enough = np.flatnonzero(smallest[: len(ranks)] * len(sizes) / ranks < rate)

@@ -1,4 +1,8 @@
-"""Figures of an analysis: consistency of each model, rivals, and reliability of trials."""
+"""Figures of an analysis.
+
+They show how well each model predicts the ratings, how rivals differ, and how reliable trials are.
+Rivals are two models that a trial targets.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,7 @@ def drawings(
 ) -> Iterator[tuple[str, Figure]]:
     """Yield the name and the figure of each result that the analysis has.
 
-    `pair` are the models of the figure of ranks, by default `best_rivals`.
+    `pair` are the two models in the figure of ranks, by default `best_rivals`.
     """
     names, random = names_in_figures(analysis), Condition.RANDOM_NATURAL
     models = [*names.values()]
@@ -78,13 +82,16 @@ def names_in_figures(analysis: Analysis) -> dict[str, str]:
 
 
 def results_with_figures(analysis: Analysis) -> list[Result]:
-    """Return the primary outcome, then the accuracy in each other scope."""
+    """Return the primary outcome, then the accuracy in each scope except `OVERALL`.
+
+    A scope is a kind of trials.
+    """
     by_condition = [result for result in analysis.results if result.scope is not Scope.OVERALL]
     return [analysis.main, *(result for result in by_condition if result.measure is ACCURACY)]
 
 
 def best_rivals(analysis: Analysis) -> tuple[str, str] | None:
-    """Return the pair of models with the highest sum of values among all compared pairs."""
+    """Return the compared pair of models with the highest sum of the two models' values."""
     values = {row.model: row.value for row in analysis.main.models}
     pairs = [pair for c in analysis.dominance for pair in rivals(analysis.ratings, c)]
     return max(pairs, key=lambda pair: sum(values[m] for m in pair), default=None)
@@ -118,8 +125,9 @@ def consistency_figure(
     that are significantly worse (open dots). The first line connects the ceiling to the models that
     are significantly below it.
 
-    `names` are model → name in the figure. Open dots are groups or participants, depending on
-    `units` (`unit_kind`). Trivial rivals are below the models, in another colour.
+    `names` are model → name in the figure. Open dots on the bars are groups or participants,
+    depending on `units` (`unit_kind`). `rivals` are the results of trivial rivals, which are simple
+    rules that predict choices. Their bars are below the models, in another colour.
     """
     models = sorted(result.models, key=lambda judge: judge.value)
     order = [judge.model for judge in models]
@@ -194,7 +202,7 @@ def scatter_figure(
     pair: tuple[str, str],
     names: Mapping[str, str] | None = None,
 ) -> Figure:
-    """Draw a panel for each condition that sets the pair against each other.
+    """Draw a panel for each condition with trials that target both models of the pair.
 
     A sentence is drawn at its fractional ranks among all scored sentences. A line connects the two
     sentences of a trial. The sentence that most people prefer is blue, the other one orange; both
@@ -245,8 +253,9 @@ def _draw_legend(figure: Figure, *marks: dict[str, Any]) -> None:
 def sureness_figure(ratings: Ratings) -> Figure | None:
     """Draw the shrunken ratings of all trials by condition, and the reliability of mean ratings.
 
-    Filled dots are trials with a preference that is at least `SURE` likely. The vertical position
-    within a row has no meaning. Return None if no reliability can be estimated.
+    A shrunken rating is a mean rating, moved towards the middle of the scale. Filled dots are
+    trials with a preference that is at least `SURE` likely. The vertical position within a row has
+    no meaning. Return None if no reliability can be estimated.
     """
     judged = judged_trials(ratings)
     if not judged:

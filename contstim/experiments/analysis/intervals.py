@@ -1,6 +1,7 @@
-"""Intervals of values, of differences, and of distances to the noise ceiling; their texts.
+"""Intervals of values, of differences, and of distances to the noise ceiling.
 
-An interval that covers nearly the whole possible range is reported as "not estimable".
+The last functions of the module format intervals as texts. An interval that covers nearly the whole
+possible range is reported as "not estimable".
 """
 
 from __future__ import annotations
@@ -147,12 +148,12 @@ class Uncertainty(NamedTuple):
     ) -> tuple[float, float]:
         """Return both ends of an interval.
 
-        The interval of a value is Wilson's (1927). With n independent observations, it contains
-        each share p whose distance to the observed share is at most Student's quantile times the
-        standard error under p, (p (1 - p) / n)^.5.
+        The interval of a value is Wilson's (1927). With n independent observations, the standard
+        error of a share p is (p (1 - p) / n)^.5. The interval contains p if the distance from p to
+        the observed share is at most Student's quantile times this standard error.
 
         The interval of a difference uses Student's t and has a minimum width. Rare answers may be
-        missing from the sample. If an answer has probability p, all of N answers are this one with
+        missing from the sample. If an answer has probability p, all N answers are this answer with
         probability p^N. So any p above (alpha / 2)^(1 / N), with alpha = 1 - level, may be true
         (Clopper & Pearson 1934). The interval reaches at least span * (1 - p) to each side, where
         p is this lower limit.

@@ -4,12 +4,12 @@ Each of the two measures has its own noise ceilings. The accuracy is the share o
 model predicts. The signed-rank cosine also compares how strong the preferences of model and
 participant are. Preferences are ratings in steps from the middle of the scale: below 0 for the
 first sentence, above 0 for the second. The last axis of an array is trials. Axes of samples, such
-as jackknife samples, come before the last axis, and results have them too.
+as jackknife samples, come before the last axis, and results have these axes, too.
 
 Noise ceilings measure how well participants predict one another, and so how well a model could
-predict them. The lower ceiling predicts each participant from the others (leave-one-out), the upper
-ceiling from all participants, including that participant. The best possible model lies between the
-two.
+predict them. The lower ceiling predicts each participant from the others (leave-one-out). The upper
+ceiling predicts each participant from all participants, including that participant. The value of
+the best possible model is between the two ceilings.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ MEASURES = (ACCURACY, COSINE)
 
 
 def measures_of(scale: Scale) -> tuple[Measure, ...]:
-    """Return the measures for a scale; by default, the last is the primary outcome."""
+    """Return the measures for a scale; by default, the last measure is the primary outcome."""
     return MEASURES if scale.is_graded else (ACCURACY,)
 
 

@@ -1,4 +1,6 @@
-"""Comparisons of mixed models of the same ratings: differences in fit, and added contributions.
+"""Comparisons of mixed models of the same ratings.
+
+The results are differences in fit, and the contribution of one model in addition to another model.
 
 Fits are compared by the difference of their log-likelihoods. As in Vuong's (1989) test for models
 that are not nested, the difference is a sum of contributions of random units. The variance of the
@@ -46,7 +48,8 @@ class MixedAnalysis:
             module). Degrees of freedom are one less than the number of trials or participants,
             whichever is smaller. With a single trial, they depend on the participants alone, and
             with a single participant on the trials alone.
-        additions: contribution of each model in addition to each other model, if requested.
+        additions: for each ordered pair of models, the contribution of the first model in addition
+            to the second; empty unless requested.
         left_out: model that cannot be fitted → reason.
     """
 
@@ -69,8 +72,8 @@ class MixedAnalysis:
 
         `gain` is the log-likelihood minus the log-likelihood of the fit without models.
         `trials_explained` is the share of the variance of trials (in the fit without models) that
-        the models explain; nan if this variance is zero. `sided` counts the ratings with recorded
-        sides of the sentences.
+        the models explain; nan if this variance is zero. `sided` counts the ratings for which it is
+        recorded which sentence was on the left.
         """
         variance = self.empty.parameters.trials**2
         return [
@@ -123,11 +126,11 @@ def compare_mixed(
     """Fit a mixed model for each language model, and compare them on the same ratings.
 
     With `together`, more models are fitted: one for each pair of language models, and one for all
-    of them. They estimate the contribution of a language model in addition to others.
+    of them. These models estimate the contribution of a language model in addition to others.
 
     Raises:
-        InputError: see `fit_mixed`. A model that cannot be fitted alone is left out, unless no
-            model can.
+        InputError: see `fit_mixed`. A language model that cannot be fitted alone is left out, but
+            if this is true of all language models, the error is raised.
     """
     settings, models = settings or MixedSettings(), list(models or ratings.models)
     total, done = 1 + len(models), count()
@@ -200,7 +203,9 @@ def _sum_variance(contributions: FloatArray) -> float:
 def _additions(
     fit_by_model: Mapping[str, MixedFit], by_pair: Mapping[frozenset[str], MixedFit]
 ) -> list[Row]:
-    """Return a row for every two models: coefficient and gain in fit of one if added to the other.
+    """Return a row for each ordered pair of models.
+
+    A row has the coefficient of `model` and the gain in fit if `model` is added to `beyond`.
 
     `aic_gain` is negative if the gain in fit does not justify the additional parameters.
     """

@@ -1,8 +1,11 @@
 """Estimates of a cumulative mixed model, at the maximum of the approximate likelihood.
 
+Thresholds divide the latent scale into levels, which are the ratings that occur:
+
     flexible thresholds     one less than the number of levels, all estimated separately
-    symmetric thresholds    pairs with opposite signs and 0, such as -t2 -t1 0 t1 t2; without 0 if
-                            the middle rating of a slider occurs; only 0 if answers are choices
+    symmetric thresholds    pairs with opposite signs and 0, such as -t2 -t1 0 t1 t2. If the middle
+                            rating of a slider occurs, 0 is no threshold. If answers are choices, 0
+                            is the only threshold
 
 With symmetric thresholds, exchanging sentence_1 and sentence_2 of any trials does not change the
 fit. The exchange mirrors ratings, and changes the sign of log-probability ratios and of the codes

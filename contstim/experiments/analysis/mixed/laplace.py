@@ -132,7 +132,7 @@ def block_likelihood(
         for by_end, eta, eta_2 in of_ends
     )
     thresholds = upper[:-1] + lower[1:]
-    # Standard deviations affect z directly, and eta
+    # Standard deviations affect both z and eta
     by_loading = (
         by_eta[..., None] * people[:, None]
         + of_eta[0][..., None] * mode_shift_people[:, None]
