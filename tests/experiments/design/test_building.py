@@ -201,7 +201,7 @@ def uncapitalise(trials: list[Trial]) -> None:
         ),
         (change_trial(Condition.SYNTHETIC_SYNTHETIC, source=None), "as its natural sentence, not"),
         (uncapitalise, "does not begin with a capital"),
-        (change_trial(Condition.CATCH, trial_id=PAIRS[0].trial_id), "names 2 trials"),
+        (change_trial(Condition.CATCH, trial_id=PAIRS[0].trial_id), "2 trials have the trial_id"),
     ],
 )
 def test_verifier_detects_wrong_designs(forge: Callable[[list[Trial]], None], message: str) -> None:
@@ -261,7 +261,7 @@ def test_verifier_detects_repeated_and_missing_attention_trials(table: Path) -> 
     attention_trial = next(t for t in trials if t.kind_1 is Kind.INSTRUCTION)
     repeated, missing = [*trials, attention_trial], [t for t in trials if t is not attention_trial]
     for trials_of_case, message in (
-        (repeated, "names 2 trials"),
+        (repeated, "2 trials have the trial_id"),
         (missing, "attention trial .* 0 times, not 1"),
     ):
         with pytest.raises(VerificationError, match=message):
