@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.run import Analysis
     from contstim.reporting.report import Part, Value
 
-_MAX_UNFOLDED = 3  # maximum number of comparisons, or of cautions, that are shown unfolded
+_MAX_UNFOLDED = 3  # longer lists of comparisons or warnings are folded
 _N_EXTREME = 5  # number of trials in each of the tables "Least sure" and "Most sure"
 
 

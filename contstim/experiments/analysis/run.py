@@ -46,7 +46,7 @@ class Analysis(ShownAsTable):
     Lists of rows are tables; see `to_frame`.
 
     Attributes:
-        pairs: results of each pair of rival models on the trials that compare the two.
+        pairs: results for each pair of models, on the trials that compare these two models.
         agreement: condition → share of trials in which two models prefer the same sentence,
             (n_models, n_models).
         dominance: controversial condition → share of ratings that agree with the row's model
@@ -58,7 +58,8 @@ class Analysis(ShownAsTable):
         unanimous: minimum share for `unanimity`, 0 to 1.
         orientations: controversial condition → number of trials, and number of trials whose scores
             contradict the models' roles. A role states which sentence a model should prefer.
-        regressions: regressions of choices on log-probability ratios, by scope and model.
+        regressions: regressions of choices on log-probability ratios, for each scope (set of
+            trials) and model.
         rivals: results of the trivial rivals (simple rules such as word frequency), and of tests of
             each model against each rival; see `judge_rivals`.
         rivals_left_out: messages on omitted rivals and trials.

@@ -32,7 +32,7 @@ class PairedTest:
 
     Attributes:
         n_units: number of pairs, including those without a difference.
-        statistic: the smaller sum of ranks, or Student's t.
+        statistic: smaller sum of ranks in Wilcoxon's test, t in Student's test.
         rank_biserial: effect size from -1 (always lower) to 1 (always higher).
     """
 

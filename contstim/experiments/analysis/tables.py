@@ -142,7 +142,7 @@ def _scores(result: Result, ratings: Ratings, *, by_group: bool) -> Iterator[Row
 
 
 def _matrices(kind: str, models: Sequence[str], matrices: Mapping[Any, FloatArray]) -> Row:
-    """Return a table for each square matrix; the column `model` has the names of its rows."""
+    """Return a table for each square matrix; the column `model` names the matrix's rows."""
     return {
         f"{kind}-{name}": {"model": [*models], **dict(zip(models, matrix.T.tolist(), strict=True))}
         for name, matrix in matrices.items()

@@ -96,11 +96,11 @@ def judge_rivals(
     """Evaluate the trivial rivals like models, and test each model against each rival.
 
     Returns:
-        A result whose `models` has a row for each rival. It uses the trials of the scope that all
-        rivals judge. Its `comparisons` has a row for each model and rival (model minus rival). Of
-        the same trials, it uses those that evaluate the model. These tests are one family. The
-        result is None if no rival prefers a sentence in any trial, or if the scope is `ACCEPT` or
-        `REJECT`.
+        A result whose `models` has a row for each rival. It uses the trials of the scope (a set of
+        trials) that all rivals judge. Its `comparisons` has a row for each model and rival (model
+        minus rival). Of the same trials, it uses those that evaluate the model. These tests are one
+        family. The result is None if no rival prefers a sentence in any trial, or if the scope is
+        `ACCEPT` or `REJECT`.
     """
     # A trivial rival is no baseline in natural-synthetic trials: the natural sentence always has
     # fewer new words, and in each of these two scopes all models have the same role.

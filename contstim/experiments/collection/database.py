@@ -76,8 +76,8 @@ def equal_secrets(first: str, second: str) -> bool:
 class Recorder:
     """A server's database, locked against other servers and written by one thread.
 
-    `server` describes this server in messages to other servers. `extends` takes the fingerprint of
-    another study, and returns whether this study has all groups of the other study.
+    `server` describes this server in the error messages of other servers. `extends` takes the
+    fingerprint of another study, and returns whether this study has all groups of the other study.
 
     Raises:
         StoreError: if the file is not a database of answers, belongs to another study, has hard
@@ -278,7 +278,7 @@ def _initialize(
         connection.executemany("INSERT INTO study VALUES (?, ?)", values.items())
     connection.execute("INSERT OR REPLACE INTO study VALUES ('server', ?)", (server,))
     stored = stored_key(connection, "fingerprint")
-    if stored != fingerprint and extends(stored):  # a wave has added groups to the study
+    if stored != fingerprint and extends(stored):  # a later wave of participants has added groups
         connection.execute("UPDATE study SET value = ? WHERE name = 'fingerprint'", (fingerprint,))
     elif stored != fingerprint:
         raise StoreError(

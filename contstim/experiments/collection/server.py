@@ -318,7 +318,7 @@ class LimitedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """Finish the current request; close the connection if the request's body arrives too late."""
+        """Finish the current request; close the connection if the request's body is late."""
         super().shutdown()
         self.loop.call_later(_LAST_SECONDS, self._drop_incomplete)
 

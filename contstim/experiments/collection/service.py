@@ -253,7 +253,7 @@ class Service:
         return FileResponse(file, media_type=kind, headers=headers)
 
     async def _read_further_groups(self) -> None:
-        """Read the exported study again if it has changed, for example if a wave was added."""
+        """Read the exported study again if it has changed, for example if it has more groups."""
         path = self._folder / STUDY_FILE
         changed = _time_of(path)
         if changed == self._changed:

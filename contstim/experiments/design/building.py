@@ -327,7 +327,10 @@ def pair_trial(pair: Pair | ControversialMinimalPair) -> Trial:
 
 
 def _item(trial: Trial) -> Item:
-    """Return the name of a trial's share (condition, role, model pair), and its texts."""
+    """Return the name of a trial's share, and the trial's texts.
+
+    A share is the set of trials with the same condition, role and model pair.
+    """
     role = "" if trial.condition != Condition.NATURAL_SYNTHETIC else f" ({trial.kind_2})"
     return f"{trial.condition}{role} for {trial.model_1}-{trial.model_2}", trial.bare
 

@@ -223,11 +223,11 @@ def calibrate(
     model accepts the synthetic sentence.
 
     Returns:
-        Two values. The first is scope → populations for the scope's trials. If people follow all
-        models as in the pilot, there is a single population. Otherwise, each planted model has a
-        population with distant rivals and one with close rivals. The second value lists (scope,
-        name of the population) if its ceiling or accuracy cannot be reached. Populations with close
-        rivals get the nearest possible values and are not listed.
+        Two values. The first is scope (kind of trials) → populations for these trials. If people
+        follow all models as in the pilot, there is a single population. Otherwise, each planted
+        model has a population with distant rivals and one with close rivals. The second value lists
+        (scope, name of the population) if its ceiling or accuracy cannot be reached. Populations
+        with close rivals get the nearest possible values and are not listed.
 
     Raises:
         InputError: if a ceiling is not between .5 and 1, or fewer than two raters saw a trial.

@@ -126,9 +126,9 @@ class MixedFit:
 
         For probit, the unit of latent values is the standard deviation of the noise. For logit, it
         is log odds. The estimate is per nat, or per unit of the signed ranks. The second
-        derivatives of the log-likelihood give its standard error. Degrees of freedom are one less
-        than the number of trials, if trials have intercepts, or than the number of participants, if
-        they have slopes. If both are true, the smaller number counts; if neither is, the number of
+        derivatives of the log-likelihood give its standard error. Degrees of freedom are a number
+        of units minus 1. The units are trials if these have intercepts, and participants if these
+        have slopes. If both are true, the smaller number counts. If neither is true, the units are
         ratings. `typical_ratio` is the root mean square of the ratios. `typical_effect` is the
         effect of a ratio of this size, and can be compared between models. `capped` counts trials
         with an infinite ratio. `cap`, the largest finite ratio, replaces it. P-values are not
