@@ -418,10 +418,10 @@ def draw_fillers(
             * same_length
         )
         raise InfeasibleError(
-            f"The groups need {2 * n_random:,} more sentences for random pairs{length}. They need "
-            f"{n_catch:,} sentences with at least two different words for catch trials. These are "
-            f"{2 * n_random + n_catch:,} sentences, but other trials leave only {len(free):,}. Add "
-            "natural sentences: use a longer text, or looser rules for natural sentences."
+            f"Too few natural sentences. For random pairs{length}: {2 * n_random:,}. For catch "
+            f"trials (at least two different words): {n_catch:,}. In total: "
+            f"{2 * n_random + n_catch:,}. Not used by other trials: {len(free):,}. Use a longer "
+            "text, or looser rules for natural sentences."
         )
     for (first, second), group in zip(couples, random_groups, strict=True):
         yield _filler(Condition.RANDOM_NATURAL, first, second, Kind.NATURAL, group)

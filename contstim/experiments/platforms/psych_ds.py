@@ -219,8 +219,8 @@ def _check_origin(
         )
     if simulated and not origin.warning:
         raise InputError(
-            "`simulated` is for answers of artificial participants, but all answers are from "
-            "people. Remove `simulated`."
+            "`simulated` is for answers of artificial participants, but there are no such answers. "
+            "Remove `simulated`."
         )
     return origin
 
