@@ -216,9 +216,9 @@ class Scope(StrEnum):
     In the scopes `RANDOM` and `OVERALL`, each trial evaluates every model. In all other scopes, a
     trial evaluates only its targets, the models model_1 and model_2 for which it was made. In a
     natural-synthetic trial, one model accepts the synthetic sentence, and the other model rejects
-    it. The scope `ACCEPT` evaluates the first model, and `REJECT` the second. Catch trials do not
-    evaluate models. Only people who answered enough of them correctly are included, so included
-    participants hardly differ on them.
+    it. The scope `ACCEPT` evaluates the accepting model, and the scope `REJECT` evaluates the
+    rejecting model. Catch trials do not evaluate models. Only people who answered enough of them
+    correctly are included, so included participants hardly differ on them.
     """
 
     RANDOM = "random-natural"

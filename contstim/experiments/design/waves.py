@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class WaveRules:
-    """Sizes of waves, and the rule that ends them."""
+    """Sizes of waves, and the values that decide when waves end."""
 
     people_per_wave: Annotated[int, Help("Participants in a wave.", at_least=1)] = 24
     trials_per_person: Annotated[

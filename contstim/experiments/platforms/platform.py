@@ -5,7 +5,7 @@
     responses.csv <-- Reader.read  <-- their data
 
 A platform is a module with one `Platform`, listed in `PLATFORMS` (or in an entry point of your own
-package). `contstim export` and `contstim import` generate their commands from it. The help page of
+package). `contstim export` and `contstim import` have a command for each platform. The help page of
 a command is the docstring of its function, up to `Args:` or `Raises:`. Its options are the
 keyword-only parameters of the function, declared as in `contstim.options`.
 `contstim.testing.platform.PlatformContract` tests the guarantees of every platform.

@@ -252,10 +252,10 @@ _SCHEMA_ORG = re.compile(r"https?://schema\.org/?")
 
 
 def check_psych_ds(folder: Path | str) -> tuple[list[str], list[str]]:
-    """Return the broken rules (errors) and ignored recommendations (warnings) of a data set.
+    """Return the rules that a data set breaks, and the recommendations that it ignores.
 
-    Each text begins with the rule's name in the Psych-DS schema, followed by the file, column or
-    key.
+    Broken rules are errors, ignored recommendations are warnings. Each text begins with the name of
+    the rule in the Psych-DS schema. The file, column or key follows.
 
     Raises:
         InputError: if there is no such folder.

@@ -8,8 +8,8 @@ interpret cells differently, so a cell must be safe in both:
 
 * A cell in square brackets is evaluated as Python. In a browser, square brackets anywhere in a cell
   make it a list. In Excel files, cells in round brackets are evaluated too.
-* A cell that is a number after replacing commas by points becomes a number. In a browser, a cell
-  may also become a date.
+* A cell becomes a number if it is one when points replace its commas. In a browser, a cell may also
+  become a date.
 * Missing values of pandas (NA, None, null, …) become None; true and false become truth values.
 * A backslash and an n become a new line.
 * In a browser, a cell that begins with = is a formula.
