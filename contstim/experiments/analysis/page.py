@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.run import Analysis
     from contstim.reporting.report import Part, Value
 
-_MAX_UNFOLDED = 3  # maximum number of comparisons, or of cautions, that are shown unfolded
-_N_EXTREME = 5  # number of least certain, and of most certain, trials in a table
+_MAX_UNFOLDED = 3  # longer lists of comparisons or warnings are folded
+_N_EXTREME = 5  # number of trials in each of the tables "Least sure" and "Most sure"
 
 
 def report(
@@ -296,7 +296,7 @@ def _value_cells(row: ModelMean, ends: tuple[float, float]) -> tuple[Value, ...]
 
 
 def verdict_texts(analysis: Analysis) -> tuple[str, str]:
-    """Return the verdict: a sentence on the best model, and its values, tests and limits."""
+    """Return two texts: which model is best, and why (its values, tests and their limits)."""
     result, sampling = analysis.main, analysis.sampling
     best, *runners_up = sorted(result.models, key=lambda row: -row.value)
     first, names = best.model, [row.model for row in runners_up]
@@ -386,14 +386,14 @@ def write_analysis(
     """Write tables (CSV), figures (PDF and PNG), methods.md, and a self-contained report.html.
 
     If participants were artificial, the page and every figure begin with a warning, and every table
-    has a column `simulated_participants`, such as `3 of 10`. Files of the same names are replaced.
-    For `pair`, see `figures.drawings`; for `seen`, see `report`.
+    has a column `simulated_participants`, for example with `3 of 10`. Existing files with the same
+    names are replaced. For `pair`, see `figures.drawings`; for `seen`, see `report`.
 
     Returns:
         Paths of tables, figures and methods text, without report.html.
 
     Raises:
-        InputError: if a file cannot be written, or no trial sets the pair against each other.
+        InputError: if a file cannot be written, or no trial compares the two models of `pair`.
     """
     folder = Path(folder)
     if pair:

@@ -36,10 +36,10 @@ class GroupRatings:
     """Ratings of the participants of one group.
 
     Attributes:
-        trials: trials in the order of columns.
-        participants: distinct names of the participants, in the order of rows.
-        ratings: (n_participants, n_trials), on the trials' scale, from sentence_1 to sentence_2;
-            nan if missing.
+        trials: the group's trials, in the order of the columns of `ratings`.
+        participants: distinct names of the participants, in the order of the rows of `ratings`.
+        ratings: (n_participants, n_trials), on the trials' scale; low ratings prefer sentence_1,
+            high ratings prefer sentence_2; nan if missing.
         left: (n_participants, n_trials), sentence shown on the left, 1 or 2; 0 if not recorded.
         log_probs: (n_models, n_trials, 2), log-probabilities of sentence_1 and sentence_2, nats.
     """
@@ -60,7 +60,8 @@ class GroupRatings:
     def preferences(self) -> FloatArray:
         """Ratings in steps from the middle of the scale, (n_participants, n_trials).
 
-        Below 0 for sentence_1, above 0 for sentence_2; 0 for neither and for missing ratings.
+        Negative values prefer sentence_1, positive values prefer sentence_2. Ratings without a
+        preference and missing ratings are 0.
         """
         return np.nan_to_num(self.ratings - self.scale.middle)
 
@@ -128,13 +129,13 @@ def gather(
 ) -> Ratings:
     """Combine trials, responses and scores; sentences are matched by `Sentence.text`.
 
-    Groups without responses are left out. With `partial`, responses to trials of a group may be
-    missing.
+    Groups without responses are left out. With `partial`, participants need not have responded to
+    all trials of their group.
 
     Raises:
-        InputError: if there are no responses; if responses do not match the trials or are missing;
-            if a sentence or a model of a trial has no scores; or if a trial does not fit its
-            condition (`check_trials`).
+        InputError: if there are no responses; if responses do not match the trials; if responses
+            are missing and `partial` is false; if a sentence or a model of a trial has no scores;
+            or if a trial does not fit its condition (`check_trials`).
     """
     trials, responses = tuple(trials), tuple(responses)
     if not responses:
@@ -160,8 +161,8 @@ def gather(
     }
     numbers = sorted({response.group for response in responses})
     trial_log_probs([trial for trial in trials if trial.group in numbers], scores)
-    # `check_responses` ensures that all responses have one scale. It replaces the default scale of
-    # trials that name no scale.
+    # `check_responses` ensures that all responses have one scale. The trials get this scale,
+    # because a table of trials without a scale has the default scale.
     scale = responses[0].scale
     groups = []
     for number in numbers:
@@ -180,7 +181,7 @@ def gather(
 def subset(ratings: Ratings, chosen: Sequence[BoolArray]) -> Ratings:
     """Return the ratings of some trials; groups without such trials are left out.
 
-    `chosen` has, for each group, whether a trial is chosen, (n_trials,).
+    `chosen` has an array for each group, (n_trials,): True for the trials to return.
     """
     groups = []
     for group, columns in zip(ratings.groups, chosen, strict=True):
@@ -195,7 +196,7 @@ def trial_log_probs(trials: Iterable[Trial], scores: ScoreTable) -> FloatArray:
     """Return log-probabilities of both sentences of each trial, (n_models, n_trials, 2), nats.
 
     Raises:
-        InputError: if sentences have no scores; the message counts them and names some.
+        InputError: if sentences have no scores; the message states their number and names some.
     """
     sentences = [sentence for trial in trials for sentence in (trial.sentence_1, trial.sentence_2)]
     missing = [s.text for s in dict.fromkeys(sentences) if s not in scores.rows]
@@ -213,9 +214,11 @@ class Scope(StrEnum):
     """A set of trials for each model, on which models are compared.
 
     In the scopes `RANDOM` and `OVERALL`, each trial evaluates every model. In all other scopes, a
-    trial evaluates only the models that it targets. Natural-synthetic trials evaluate accepting and
-    rejecting models in different scopes. Catch trials do not evaluate models: they decide who is
-    included, so all included participants agree on them.
+    trial evaluates only its targets, the models model_1 and model_2 for which it was made. In a
+    natural-synthetic trial, one model accepts the synthetic sentence, and the other model rejects
+    it. The scope `ACCEPT` evaluates the accepting model, and the scope `REJECT` evaluates the
+    rejecting model. Catch trials do not evaluate models. Only people who answered enough of them
+    correctly are included, so included participants hardly differ on them.
     """
 
     RANDOM = "random-natural"
@@ -265,7 +268,7 @@ def scope_mask(
 ) -> BoolArray:
     """Return `evaluates` for all models and trials, (n_models, n_trials).
 
-    With `catch`, catch trials count in the overall result, as published in 2023.
+    With `catch`, shuffled catch trials count in the scope `OVERALL`, as in the study of 2023.
     """
     mask = np.array([[evaluates(trial, scope, model) for trial in trials] for model in models])
     if catch and scope is Scope.OVERALL:

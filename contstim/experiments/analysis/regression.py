@@ -4,10 +4,10 @@ There is no intercept. sentence_1 is often the sentence that model_1 rejects, or
 intercept would then absorb the effect of the ratios. Without an intercept, exchanging the sentences
 of any trials changes nothing, because choice and ratio both change sign.
 
-Judgements of one participant are not independent, nor are those of one sentence pair, and items
-vary far more than people. Two-way clustered standard errors (Cameron, Gelbach & Miller 2011,
-*Robust inference with multiway clustering*) account for both without a model of their
-distributions.
+Judgements by one participant are not independent. Judgements of one sentence pair (item) are not
+independent either, and items vary far more than people. Two-way clustered standard errors account
+for both without assumptions about their distributions (Cameron, Gelbach & Miller 2011, *Robust
+inference with multiway clustering*).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import FloatArray, IntArray
 
-_MIN_RANGE = 0.1  # minimum typical ratio on some trials, relative to that on all trials
-_MIN_EVENTS = 10  # choices of the rarer kind for each predictor (Peduzzi et al. 1996)
+_MIN_RANGE = 0.1  # warn if a typical ratio, relative to that of all trials, is smaller
+_MIN_EVENTS = 10  # warn if fewer choices agree, or disagree, with a model (Peduzzi et al. 1996)
 
 
 def regress_choices(ratings: Ratings, models: Sequence[str], *, level: float = 0.95) -> Row:
@@ -43,11 +43,12 @@ def regress_choices(ratings: Ratings, models: Sequence[str], *, level: float = 0
     matter.
 
     Returns:
-        See `clustered_logit`. `left_out` counts the answers that are not used: answers without a
-        preference, and answers to trials with a sentence of probability zero.
+        The fields of `clustered_logit`, and `left_out`, the number of unused answers. Answers
+        without a preference are not used. Answers to a trial are not used if a sentence of the
+        trial has probability zero.
 
     Raises:
-        InputError: see `clustered_logit`; or if there is no such model.
+        InputError: if a model does not exist; for other errors, see `clustered_logit`.
     """
     unknown = [model for model in models if model not in ratings.models]
     if unknown or not models:
@@ -84,21 +85,21 @@ def clustered_logit(
         choices: (n,), whether sentence_2 was chosen.
         differences: predictor → (n,) finite values, sentence_2 minus sentence_1: a log-probability
             ratio, or the difference of any other property of sentences.
-        participants: (n,), clusters of the first way.
-        items: (n,), clusters of the second way.
+        participants: (n,), the participant who made each choice.
+        items: (n,), the item of each choice.
         level: confidence level of the intervals.
 
     Returns:
-        `coefficients` by predictor: log odds of choosing sentence_2 per unit (nats for ratios).
-        Their degrees of freedom are one less than the smaller number of clusters. `choices`,
-        `participants` and `items` are counts. `repaired` is whether negative eigenvalues of the
-        covariance were set to 0 (Cameron et al., section 2.3), because clusters are few; standard
-        errors are then too small.
+        `coefficients` is predictor → log odds of choosing sentence_2 per unit (nats for ratios).
+        Degrees of freedom are one less than the number of participants or items, whichever is
+        smaller. `choices`, `participants` and `items` are counts. `repaired` is True if negative
+        eigenvalues of the covariance were set to 0 (Cameron et al., section 2.3). This occurs if
+        there are few participants or items. Standard errors are then too small.
 
     Raises:
-        InputError: if there are fewer than two participants or items, a predictor is not finite or
-            is zero everywhere, predictors are collinear, or a weighted sum of predictors agrees
-            with all choices, so that no finite estimate exists.
+        InputError: if there are fewer than two participants or items; if a predictor is not finite,
+            or is zero everywhere; if predictors are collinear; or if a weighted sum of predictors
+            agrees with all choices, so that no finite estimate exists.
     """
     chosen = np.asarray(choices, np.float64)
     ways = [np.unique(np.asarray(way), return_inverse=True)[1] for way in (participants, items)]
@@ -112,8 +113,8 @@ def clustered_logit(
     for name, column in differences.items():
         if not np.isfinite(column).all() or not np.any(column):
             raise InputError(
-                f"The predictor {name!r} has values that are not finite, or is zero everywhere, so "
-                "that it predicts nothing."
+                f"The predictor {name!r} has values that are not finite, or all its values are "
+                "zero, so that it predicts nothing."
             )
     values = np.stack([np.asarray(column, np.float64) for column in differences.values()], axis=1)
     estimates, covariance = _fit(chosen, values, clusters)
@@ -163,29 +164,30 @@ def _fit(
 
 
 def separating_direction(rows: FloatArray) -> FloatArray:
-    """Return a direction whose product with each row is at most 0, and with some row below 0.
+    """Return weights of predictors that separate the choices; zeros if there are none.
 
-    If and only if such a direction exists, the likelihood has no maximum (Albert & Anderson 1984).
-    A linear program searches for it (Konis 2007). If there is none, zeros are returned.
+    The product of such weights with each row is at most 0, and with at least one row below 0. If
+    and only if such weights exist, the likelihood has no maximum (Albert & Anderson 1984). A linear
+    program searches for them (Konis 2007).
 
     Args:
-        rows: (n_rows, n_predictors); an observation becomes less likely along directions whose
-            product with its row is positive.
+        rows: (n_rows, n_predictors), one row for each observation. Weights whose product with the
+            row is positive make the observation less likely.
     """
     rows = np.unique(rows, axis=0)
-    # The linear program has values from 0 to 1, a direction has values from -1 to 1
+    # The linear program has values from 0 to 1, the weights have values from -1 to 1
     direction = 2 * linear_minimum(rows.sum(axis=0), rows, rows.sum(axis=1) / 2) - 1
     separates = (rows @ direction).sum() < -1e-9
     return direction if separates else np.zeros(rows.shape[1])
 
 
 def regressions(ratings: Ratings, level: float) -> Iterator[Row]:
-    """Yield a row for each scope and each model that it evaluates, on the model's own trials.
+    """Yield a row for each scope (set of trials) and each model that its trials evaluate.
 
-    The estimate is the log odds of choosing sentence_2 per nat of the model's log-probability
-    ratio, with errors clustered by participants and by trials. `note` explains why the estimate is
-    nan or unreliable. `typical_ratio` is the root mean square of the model's finite ratios on these
-    trials, in nats.
+    The regression uses only trials that evaluate the model. The estimate is the log odds of
+    choosing sentence_2 per nat of the model's log-probability ratio. Standard errors are clustered
+    by participants and by trials. `note` explains why the estimate is nan or unreliable.
+    `typical_ratio` is the root mean square of the model's finite ratios on these trials, in nats.
     """
     for scope in scopes_of(ratings):
         masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
@@ -219,11 +221,12 @@ def _cautions(
     """Yield warnings about a model's coefficient; typical ratios are in nats."""
     if typical < _MIN_RANGE * everywhere:
         yield (
-            f"ratios of {typical:.2g} nats here, {everywhere:.2g} on all trials: the "
+            f"typical ratio of {typical:.2g} nats here, {everywhere:.2g} nats on all trials: the "
             "coefficient per nat cannot be compared with others"
         )
-    # 1 if a person chose the sentence that the model prefers, -1 for the other sentence, 0 for a
-    # tie. The regression does not use choices without a finite ratio.
+    # 1 if a person chose the sentence that the model prefers, -1 if the person chose the other
+    # sentence, 0 if the person or the model has no preference. The regression does not use choices
+    # without a finite ratio.
     agreed = np.concatenate(
         [
             (np.sign(group.preferences) * np.sign(ratios))[:, np.isfinite(ratios)].ravel()
@@ -244,7 +247,7 @@ def _cautions(
 
 
 def _typical_ratio(ratings: Ratings, row: int) -> float:
-    """Return the root mean square of a model's finite ratios over trials, nats; 0 without any."""
+    """Return the root mean square of a model's finite ratios, nats; 0 if none is finite."""
     ratios = np.concatenate([group.ratios[row] for group in ratings.groups])
     finite = ratios[np.isfinite(ratios)]
     return float(np.sqrt((finite**2).mean())) if len(finite) else 0.0

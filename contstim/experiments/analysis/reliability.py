@@ -6,16 +6,17 @@ In trials of one condition, with n participants each,
     variance of mean ratings around the middle of the scale = V(items) + V(people) / n
 
 where V(people) is the variance of ratings within trials. The reliability of a mean rating is the
-part that is not chance, V(items) / (V(items) + V(people) / n). The mean is shrunk by this factor
-towards the middle, the expected value without any preference (empirical Bayes; James & Stein 1961,
-Efron & Morris 1975). The mean of all trials would be a wrong target: it depends on which sentence
-of each trial is called sentence_1, and this is only a convention.
+part of this variance that is not chance, V(items) / (V(items) + V(people) / n). The mean is shrunk
+by this factor towards the middle, the expected value without any preference (empirical Bayes; James
+& Stein 1961, Efron & Morris 1975). The mean of all trials would be a wrong target: it depends on
+which sentence of each trial is called sentence_1, and this is only a convention.
 
-The sentence that people in general prefer is estimated from choices alone. The distance of a rating
-from the middle depends on the person as much as on the trial. A person prefers sentence_2 of a
-trial with probability Phi(h), where h, the trial's latent value, is normal within a condition
-(Thurstone 1927). The variance of h is unknown, with a prior around the values of the 2023 study. If
-sentence_1 is the natural or the acceptable sentence, the mean of h is unknown; otherwise it is 0.
+Only choices, without confidence, are used to estimate which sentence people in general prefer. The
+confidence of a rating depends on the person as much as on the trial. A person prefers sentence_2 of
+a trial with probability Phi(h), where h, the trial's latent value, is normal within a condition
+(Thurstone 1927). The variance of h is unknown. Its prior is centred on the values of the 2023
+study. If sentence_1 is the natural or the acceptable sentence, the mean of h is unknown; otherwise
+it is 0.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
     from contstim.items.scale import Scale
 
-# Possible standard deviations of trials' latent values, in units of the noise of single answers,
-# and their prior. For the choices of experiment 1 of Golan et al. (2023), the maximum-likelihood
-# values are .97 (natural-controversial), .98 (natural-synthetic), 1.26 (random-natural) and 1.65
-# (synthetic-synthetic).
+# Possible standard deviations of trials' latent values, and the prior of these values. The unit is
+# the standard deviation of the noise of a single answer. For the choices of experiment 1 of Golan
+# et al. (2023), the maximum-likelihood values are .97 (natural-controversial), .98
+# (natural-synthetic), 1.26 (random-natural) and 1.65 (synthetic-synthetic).
 _SPREADS = np.exp(np.linspace(np.log(0.15), np.log(6.0), 24))
 _SPREAD_PRIOR = np.exp(-0.5 * (np.log(_SPREADS / 1.2) / 0.5) ** 2)
 # Conditions in which sentence_1 is the natural or the acceptable sentence, so that the mean of
@@ -125,7 +126,7 @@ def reliabilities_of(
 
 
 def _sure_of_2(second: FloatArray, people: FloatArray, *, oriented: bool) -> FloatArray:
-    """Return the posterior probability that h is positive, (n_trials,), given all trials.
+    """Return the posterior probability that a trial's latent value h is positive, (n_trials,).
 
     Args:
         second: (n_trials,), number of people who prefer sentence_2.
@@ -151,7 +152,8 @@ def _sure_of_2(second: FloatArray, people: FloatArray, *, oriented: bool) -> Flo
     of_positive = likelihood[:, positive] @ densities[:, positive].T
     log_weights = counts @ np.log(of_votes) + np.log(np.outer(mean_prior, _SPREAD_PRIOR).ravel())
     weights = np.exp(log_weights - log_weights.max())
-    # Rounded, so that equal numbers of votes give exactly one half
+    # Rounded, so that a trial with as many choices of sentence_1 as of sentence_2 gives exactly one
+    # half
     sure: FloatArray = np.round((of_positive / of_votes) @ weights / weights.sum(), 12)
     return sure[vote_indices.ravel()]
 

@@ -46,21 +46,25 @@ class Analysis(ShownAsTable):
     Lists of rows are tables; see `to_frame`.
 
     Attributes:
-        pairs: results of each pair of rival models on the trials that compare the two.
-        agreement: condition → share of trials in which two models prefer the same sentence.
+        pairs: results for each pair of models, on the trials that compare these two models.
+        agreement: condition → share of trials in which two models prefer the same sentence,
+            (n_models, n_models).
         dominance: controversial condition → share of ratings that agree with the row's model
-            against the column's model.
-        roles: preferences for synthetic over natural sentences, by accepting and rejecting model.
+            against the column's model, (n_models, n_models).
+        roles: how often people prefer a synthetic sentence to its natural sentence, for each pair
+            of a model that accepts and a model that rejects the synthetic sentence.
         unanimity: number of trials of each condition in which nearly all people (at least the share
             `unanimous`) prefer the same sentence.
         unanimous: minimum share for `unanimity`, 0 to 1.
-        orientations: controversial condition → number of trials, and number of trials in which the
-            scores contradict the models' roles.
-        regressions: regressions of choices on log-probability ratios, by scope and model.
-        rivals: the trivial rivals, and each model against each of them; see `judge_rivals`.
+        orientations: controversial condition → number of trials, and number of trials whose scores
+            contradict the models' roles. A role states which sentence a model should prefer.
+        regressions: regressions of choices on log-probability ratios, for each scope (set of
+            trials) and model.
+        rivals: results of the trivial rivals (simple rules such as word frequency), and of tests of
+            each model against each rival; see `judge_rivals`.
         rivals_left_out: messages on omitted rivals and trials.
         paradigms: people, models and the grammar on minimal pairs; see `by_paradigm`.
-        primary: measure that was named as the primary outcome, over all trials together.
+        primary: measure that is the primary outcome, for all trials together.
         limits: further warnings about the tests.
     """
 
@@ -86,7 +90,7 @@ class Analysis(ShownAsTable):
 
     @property
     def main(self) -> Result:
-        """Result over all trials of the primary outcome; by default of the scale's last measure."""
+        """Result of the primary measure, or else of the scale's last measure, for all trials."""
         return self.result(Scope.OVERALL, self.primary or measures_of(self.ratings.scale)[-1])
 
     @property
@@ -96,11 +100,11 @@ class Analysis(ShownAsTable):
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Warnings about results and tests, such as too few units or uniform answers."""
+        """Warnings about results and tests, for example about too few groups or equal answers."""
         units, rate = str(self.sampling.units), self.sampling.false_discovery_rate
         families = [(result.scope, result.detectability) for result in self.results]
         items = [THESE_ITEMS] if units == "participants" else []
-        # Reason → scopes of intervals that generalise to new people or new items only
+        # Reason → scopes with intervals that do not generalise to both new people and new items
         limits = grouped(
             (interval.note, str(result.scope))
             for result in self.results
@@ -166,20 +170,22 @@ def analyze(
         scores: log-probabilities of the trials' sentences under every model, nats.
         contrasts: the family of tests; by default all pairs of models, and each model against the
             lower noise ceiling.
-        exclusions: rules for excluding participants, and use of unfinished sessions.
-        sampling: units of the tests, level of intervals, and correction. By default, tests compare
-            groups if there are enough groups with different items; otherwise, they treat people and
-            items as crossed random factors.
+        exclusions: rules for excluding participants, and whether unfinished sessions are used.
+        sampling: units of the tests, confidence level of intervals, and correction for multiple
+            tests. By default, the units are groups, if there are enough groups with different
+            items. Otherwise, people and items are crossed random factors.
         unanimous: minimum share of people with the same preference in a nearly unanimous trial.
-        worst: maximum number of failures for each model and scope.
+        worst: maximum number of failures (trials in which people contradict the model) to report
+            for each model and scope.
         rivals: trivial rivals to report; see `trivial_rivals`.
-        primary: measure that is the primary outcome, over all trials together.
+        primary: measure that is the primary outcome, for all trials together (default: the last
+            measure of the scale).
         progress: called with the numbers of completed steps and of all steps.
 
     Raises:
-        InputError: if responses, trials and scores do not match, all participants are excluded, all
-            trials are catch trials, the scale does not permit `primary`, or a model is named
-            `ceiling`.
+        InputError: if responses, trials and scores do not match; if all participants are excluded;
+            if all trials are catch trials; if the scale does not permit `primary`; or if a model is
+            named `ceiling`.
     """
     if CEILING in scores.models:
         raise InputError(

@@ -1,6 +1,7 @@
 """Wilcoxon's signed-rank test (1945): p-values, the effect size, and intervals.
 
-Zeros are ranked too, and their ranks are split between both signs. The effect size is the
+The test ranks the absolute differences of pairs, and sums the ranks of each sign. Differences of
+zero are ranked too, and half of their rank is added to each sum. The effect size is the
 matched-pairs rank-biserial correlation (Kerby 2014).
 """
 
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 
     from contstim.files.arrays import FloatArray
 
-_DIGITS = 12  # equal differences of means may differ in the last bits; rounding ties their ranks
+# Computed differences that should be equal may differ in the last bits. They are rounded to this
+# many digits, so that their ranks are tied.
+_DIGITS = 12
 _MAX_ENUMERATED = 13  # maximum number of pairs for which all patterns of signs are counted
 _MAX_EXACT = 50  # maximum number of pairs for which the distribution without ties is counted
-_MAX_SHIFT = 6.0  # largest mean in standard deviations; beyond, all differences have one sign
+_MAX_SHIFT = 6.0  # in standard deviations; with a larger mean, all differences have one sign
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class PairedTest:
 
     Attributes:
         n_units: number of pairs, including those without a difference.
-        statistic: the smaller sum of ranks, or Student's t.
+        statistic: smaller sum of ranks in Wilcoxon's test, t in Student's test.
         rank_biserial: effect size from -1 (always lower) to 1 (always higher).
     """
 
@@ -40,12 +43,12 @@ class PairedTest:
 
 
 def smallest_p_value(units: int) -> float:
-    """Return the smallest possible two-sided p-value: all differences have one sign."""
+    """Return the smallest possible two-sided p-value, that of differences with one sign."""
     return min(1.0, 2 * 0.5**units)
 
 
 def signed_rank_test(first: FloatArray, second: FloatArray) -> PairedTest:
-    """Run Wilcoxon's test on pairs; ranks of zero differences are split between both signs.
+    """Run Wilcoxon's test on pairs of values.
 
     P-values are those of `signed_rank_p_values`. Pairs with a nan are left out.
     """
@@ -77,10 +80,10 @@ def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[
         return np.nan, np.nan
     max_sum, quantile = n * (n + 1) / 2, float(norm.ppf((1 + level) / 2))
 
-    # The sum of positive ranks counts the pairs i <= j of differences with D_i + D_j > 0. For means
-    # of `shift` standard deviations, `single` is the probability of D_i + D_j > 0 for i = j, and
-    # `pair` for i < j. `shared` is the probability that both sums are positive in two pairs i < j
-    # that share one difference.
+    # The sum of positive ranks is the number of index pairs i <= j with D_i + D_j > 0, where D are
+    # the differences. If the mean of D is `shift` standard deviations, this inequality has the
+    # probability `single` for i = j, and the probability `pair` for i < j. `shared` is the
+    # probability that D_i + D_j > 0 and D_i + D_k > 0, for three different indices.
     def moments(shift: float) -> tuple[float, float]:
         single, pair = ndtr(shift), ndtr(np.sqrt(2) * shift)
         shared = pair - 2 * owens_t(np.sqrt(2) * shift, 1 / np.sqrt(3))
@@ -107,11 +110,12 @@ def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[
 def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, float]:
     """Return all shifts that Wilcoxon's test does not reject at `alpha` (Hodges & Lehmann 1963).
 
-    The ends are Walsh averages, that is, means of two differences or single differences. All shifts
+    The ends are Walsh averages, that is, single differences or means of two differences. All shifts
     are tested with the ties of the unshifted differences. So the interval excludes 0 if and only if
-    the p-value of `signed_rank_p_values` is below `alpha`. If only the zeros prevent significance,
-    shifts are tested without ties. The interval is infinite if no data with this number of pairs
-    could be significant.
+    the p-value of `signed_rank_p_values` is below `alpha`. With many differences of zero, no
+    p-value could be below `alpha`. Shifts are then tested without ties, because a shift leaves no
+    zeros. The interval is infinite if even this test, with this number of pairs, could not reject
+    any shift.
 
     Differences of nan are left out.
     """
@@ -131,7 +135,7 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
     else:
         critical = _largest_significant(doubled[~is_zero].tolist(), alpha)
         critical += int(doubled[is_zero].sum() // 2) if critical >= 0 else 0
-    # Ranks of zeros are split between both signs, so with many zeros a shift of 0 cannot be
+    # Half of the rank of a zero is added to each sum, so with many zeros a shift of 0 cannot be
     # rejected. Any other shift leaves no zeros and may be rejected.
     contains_zero = critical < 0 and bool(is_zero.any())
     if contains_zero:
@@ -147,7 +151,10 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
 
 
 def _largest_significant(doubled: Iterable[int], alpha: float) -> int:
-    """Return the largest significant doubled sum of the ranks of one sign; -1 if there is none."""
+    """Return the largest doubled sum of ranks whose p-value is below alpha; -1 if there is none.
+
+    The sum is that of the ranks of one sign, the sign with the smaller sum.
+    """
     p_values = _sign_p_values(doubled)
     below = np.flatnonzero(p_values[: (len(p_values) + 1) // 2] < alpha)
     return int(below[-1]) if len(below) else -1
@@ -164,8 +171,8 @@ def _lower_end(walsh: FloatArray, critical: int) -> float:
 def signed_rank_p_values(differences: FloatArray) -> FloatArray:
     """Return two-sided p-values of many Wilcoxon tests, (n_tests,); nan without pairs.
 
-    P-values are exact for up to 13 pairs. For more pairs, scipy computes them: exactly for up to 50
-    pairs without ties, otherwise by normal approximation.
+    P-values are exact for up to 13 pairs. For more pairs, scipy computes them. They are exact for
+    up to 50 pairs without ties; otherwise, they are normal approximations.
 
     Args:
         differences: (n_tests, n_pairs); nan is left out.
@@ -196,7 +203,7 @@ def _round_differences(differences: FloatArray) -> FloatArray:
 
 
 def _signed_ranks(differences: FloatArray) -> FloatArray:
-    """Return ranks of absolute differences, zeros included, with signs; 0 for zero or nan."""
+    """Return signed ranks; 0 for nan, and for differences of zero, although these are ranked."""
     from scipy.stats import rankdata
 
     ranks = rankdata(np.abs(differences), axis=1, nan_policy="omit")
@@ -206,10 +213,10 @@ def _signed_ranks(differences: FloatArray) -> FloatArray:
 def _exact_p_values(differences: FloatArray) -> FloatArray:
     """Return exact p-values, from all possible assignments of signs to ranks.
 
-    The distribution is computed once for all tests with the same absolute ranks.
+    Tests with the same absolute ranks share one distribution, which is computed once.
 
     Args:
-        differences: (n_tests, n_pairs), rounded, with 1 to 13 that are not nan.
+        differences: (n_tests, n_pairs), rounded; each test has 1 to 13 values that are not nan.
     """
     # (n_tests, at most 13); average ranks are multiples of one half, so doubled ranks are integers
     doubled = np.rint(2 * _signed_ranks(differences)).astype(np.int64)
@@ -226,9 +233,10 @@ def _exact_p_values(differences: FloatArray) -> FloatArray:
 
 @cache
 def _null_p_values(doubled: tuple[int, ...]) -> FloatArray:
-    """Return `_sign_p_values`, padded with nan to the largest sum of 13 pairs.
+    """Return `_sign_p_values`, padded with nan to the same length for every number of pairs.
 
-    The cache stays small, because there are fewer than 2^14 patterns of ties.
+    This length is 1 + the largest doubled sum of the ranks of 13 pairs. The cache stays small,
+    because there are fewer than 2^14 patterns of ties.
     """
     p_values = _sign_p_values(doubled)
     table = np.full(_MAX_ENUMERATED * (_MAX_ENUMERATED + 1) + 1, np.nan)
@@ -237,7 +245,9 @@ def _null_p_values(doubled: tuple[int, ...]) -> FloatArray:
 
 
 def _sign_p_values(doubled: Iterable[int]) -> FloatArray:
-    """Return two-sided p-values for each doubled sum of positive ranks, from 0 to the largest.
+    """Return the two-sided p-value of each doubled sum of positive ranks.
+
+    The index of a p-value is the doubled sum, from 0 to the largest possible sum.
 
     Args:
         doubled: doubled average ranks, 0 for no pair.

@@ -29,7 +29,7 @@ Row: TypeAlias = dict[str, Any]
 
 
 def rows_table(rows: Iterable[Any]) -> Columns:
-    """Return the columns of rows of one type; a dataclass in a cell becomes several columns."""
+    """Return a table of rows that have one type; a dataclass in a cell becomes several columns."""
     cells = [_cells(row) for row in rows]
     return {name: [row[name] for row in cells] for name in cells[0]} if cells else {}
 
@@ -48,7 +48,7 @@ def _cells(row: Any) -> Row:
 
 
 def named_frame(tables: Mapping[str, Columns], name: str, of: str) -> DataFrame:
-    """Return one table of an analysis.
+    """Return one table of an analysis; `of` names the analysis in messages.
 
     Raises:
         InputError: if there is no table of this name; the message lists the names.
@@ -62,14 +62,14 @@ def named_frame(tables: Mapping[str, Columns], name: str, of: str) -> DataFrame:
 
 def with_origin(columns: Columns, origin: ResponseOrigin) -> Columns:
     """Add a column for the share of artificial participants if there are any."""
-    # A column, unlike a note or a file name, remains if rows are copied, sorted or joined
+    # If rows are copied, sorted or joined, a column remains; a note or a file name would be lost
     rows = len(next(iter(columns.values()), ()))
     simulated = {"simulated_participants": [origin.share] * rows} if origin.simulated else {}
     return {**columns, **simulated}
 
 
 def training_texts_table(seen: Mapping[str, Contamination | None]) -> Columns:
-    """Count the natural sentences that are in the training text of each model, if it is known."""
+    """Count, for each model with a known training text, the natural sentences in this text."""
     return rows_table(
         {
             "model": model,
@@ -142,7 +142,7 @@ def _scores(result: Result, ratings: Ratings, *, by_group: bool) -> Iterator[Row
 
 
 def _matrices(kind: str, models: Sequence[str], matrices: Mapping[Any, FloatArray]) -> Row:
-    """Return a table for each square matrix; the column `model` has the names of its rows."""
+    """Return a table for each square matrix; the column `model` names the matrix's rows."""
     return {
         f"{kind}-{name}": {"model": [*models], **dict(zip(models, matrix.T.tolist(), strict=True))}
         for name, matrix in matrices.items()

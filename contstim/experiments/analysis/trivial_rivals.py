@@ -2,13 +2,14 @@
 
     word frequency   prefers the sentence whose words are more frequent (mean Zipf)
     words changed    prefers the sentence that shares more words with the natural sentence
-    tag misfits      prefers the sentence with fewer new words of another part of speech
-                     (`contstim.items.matching`)
+    tag misfits      prefers the sentence with fewer tag misfits, that is, new words that have
+                     another part of speech than the replaced word (`contstim.items.matching`)
     grammar          prefers the acceptable sentence of a minimal pair
 
 Trivial rivals are not part of tests between models. Each model is tested against every rival, and
 all these tests are one family. A single test against the best rival would be biased, because the
-same answers would select this rival. A model would too often seem worse than an equally good rival.
+answers that select this rival would also test it. A model would too often seem worse than an
+equally good rival.
 """
 
 from __future__ import annotations
@@ -49,12 +50,12 @@ def trivial_rivals(
     """Compute the choices of the trivial rivals between the sentences of trials.
 
     The rivals `words changed` and `tag misfits` judge only pairs of synthetic sentences, which they
-    compare with their natural sentence (`naturals_of`). If the table does not contain enough of the
-    trials' words (`TagTable.fits`), its tags and frequencies are not used. By default, frequencies
-    are those of the table of tags.
+    compare with their natural sentence (`naturals_of`). If `table` contains too few of the trials'
+    words (`TagTable.fits`), its tags and frequencies are not used. By default, the rival `word
+    frequency` uses the frequencies of this table.
 
     Returns:
-        The preferences, and sentences on omitted rivals and trials, with reasons.
+        The preferences, and messages that explain why rivals or trials are left out.
     """
     judged = [trial for trial in trials if trial.condition in TESTING]
     sentences = {sentence for trial in judged for sentence in (trial.sentence_1, trial.sentence_2)}
@@ -95,10 +96,11 @@ def judge_rivals(
     """Evaluate the trivial rivals like models, and test each model against each rival.
 
     Returns:
-        A result whose `models` has a row for each rival, on the trials of the scope that all rivals
-        judge. Its `comparisons` has a row for each model and rival (model minus rival), on those
-        trials that also evaluate the model. These tests are one family. The result is None if no
-        rival prefers a sentence in any trial, or if the scope is `ACCEPT` or `REJECT`.
+        A result whose `models` has a row for each rival. It uses the trials of the scope (a set of
+        trials) that all rivals judge. Its `comparisons` has a row for each model and rival (model
+        minus rival). Of the same trials, it uses those that evaluate the model. These tests are one
+        family. The result is None if no rival prefers a sentence in any trial, or if the scope is
+        `ACCEPT` or `REJECT`.
     """
     # A trivial rival is no baseline in natural-synthetic trials: the natural sentence always has
     # fewer new words, and in each of these two scopes all models have the same role.
@@ -110,7 +112,7 @@ def judge_rivals(
     masks = [
         scope_mask(g.trials, result.scope, models, catch=sampling.catch_trials) for g in groups
     ]
-    # For each group, (n_judges, n_trials); nan where a rival does not judge
+    # For each group, (n_rivals, n_trials); nan if a rival does not judge the trial
     ratio_by_id = [rivals.get(rival, {}) for rival in candidates]
     ratios = [
         np.array([[by_id.get(t.trial_id, np.nan) for t in g.trials] for by_id in ratio_by_id])
@@ -150,14 +152,14 @@ def judge_rivals(
 def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
     """Measure agreement of people with the grammar and with models on minimal pairs.
 
-    Each paradigm has a row for each judge, and so have all paradigms together (`all`). A judge is a
-    model on its own trials, or `grammar`, which prefers the acceptable sentence. If minimal pairs
-    consist of a natural and a changed sentence, the judge `natural sentence` replaces `grammar`.
-    `prefers_acceptable` is the share of trials in which the judge prefers the acceptable sentence;
-    a tie counts one half. `value` is the accuracy with which the judge predicts people, with its
-    interval. There are no rows without minimal pairs. If a paradigm has the name `all`, the rows of
-    all paradigms together are named `(all)`. If a model has the name `grammar`, the judge is named
-    `(grammar)`.
+    Each paradigm has a row for each judge. Further rows are for all paradigms together (`all`). A
+    judge is a model, on the trials that target it, or `grammar`, which prefers the acceptable
+    sentence. If minimal pairs consist of a natural and a changed sentence, the judge `natural
+    sentence` replaces `grammar`. `prefers_acceptable` is the share of trials in which the judge
+    prefers the acceptable sentence; a tie counts one half. `value` is the accuracy with which the
+    judge predicts people; further columns have its interval. Without minimal pairs, the list is
+    empty. If a paradigm has the name `all`, the rows of all paradigms together are named `(all)`.
+    If a model has the name `grammar`, the judge is named `(grammar)`.
     """
     paradigms = {t.paradigm for t in ratings.trials if t.condition is Condition.MINIMAL_PAIR}
     has_grammar = any(trial.kind_1 is Kind.ACCEPTABLE for trial in ratings.trials)

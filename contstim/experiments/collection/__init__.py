@@ -1,6 +1,6 @@
 """A small server for pilots and labs: it serves an exported experiment and stores every answer.
 
-The path of one answer:
+The path of one answer (on the right: the HTTP status if a step refuses it):
 
     browser      POST /api/responses {participant, responses: [{trial_id, rating, left, ...}]}
        |  ^

@@ -1,8 +1,8 @@
 """The database of answers: tables, keys, and the server's only writing thread.
 
 Data are on disk before the response is sent. SQLite syncs its write-ahead log at every commit, so
-neither SIGKILL nor a power cut can undo an acknowledged request. All requests that arrive during a
-sync (milliseconds) are written together, with the next sync.
+neither SIGKILL nor a power cut can undo an acknowledged request. A sync takes milliseconds. All
+requests that arrive during a sync are written together by the next one.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _LOCKED_BYTE = (1 << 31) - 1  # position beyond the file's content and SQLite's 
 
 
 def stored_key(connection: sqlite3.Connection, name: str) -> str:
-    """Read a value of the database: the study's fingerprint, or a random hexadecimal key.
+    """Read the value `name` of the database: a random hexadecimal key, or the study's fingerprint.
 
-    Participants' secrets and completion codes are derived from `secret`; identities are hashed
-    with `salt`.
+    The keys are `secret` and `salt`. Participants' secrets and completion codes are derived from
+    `secret`. Identities are hashed with `salt`.
     """
     return str(connection.execute("SELECT value FROM study WHERE name = ?", (name,)).fetchone()[0])
 
@@ -69,19 +69,19 @@ def withdrawal_mark(connection: sqlite3.Connection, text: str) -> str:
 
 
 def equal_secrets(first: str, second: str) -> bool:
-    """Return whether two texts are equal; the time does not depend on where they differ."""
+    """Return whether two texts are equal, in a time that does not depend on where they differ."""
     return hmac.compare_digest(first.encode(errors="replace"), second.encode(errors="replace"))
 
 
 class Recorder:
     """A server's database, locked against other servers and written by one thread.
 
-    `server` describes this server in messages to other servers. `extends` takes the fingerprint of
-    another study, and returns whether this study has all groups of the other study.
+    `server` describes this server in the error messages of other servers. `extends` takes the
+    fingerprint of another study, and returns whether this study has all groups of the other study.
 
     Raises:
-        StoreError: if the file is not such a database, belongs to another study, has hard links, is
-            in use by another server (which the message names), or cannot be used.
+        StoreError: if the file is not a database of answers, belongs to another study, has hard
+            links, or cannot be used; or if another server uses it (the message names the server).
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Recorder:
             with ExitStack() as resources:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 # Only the owner may read the file, because it contains identities. SQLite gives its
-                # other files the same permissions.
+                # log the same permissions.
                 file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
                 resources.callback(os.close, file)
                 _require_one_name(path)
@@ -178,7 +178,7 @@ class Recorder:
             outcomes = [_run_in_savepoint(self._connection, work) for work, _ in jobs]
             self._connection.execute("COMMIT")
             self.check()
-        except (sqlite3.Error, StoreError) as error:  # such as a full disk: report no success
+        except (sqlite3.Error, StoreError) as error:  # for example, the disk is full
             outcomes = [(None, error)] * len(jobs)
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -220,7 +220,8 @@ def writable_connection(path: Path) -> Iterator[sqlite3.Connection]:
             _require_layout(connection, path)  # before any change to a foreign file
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
             connection.execute(f"PRAGMA {pragma}")
-        # Each commit changes the file itself, so that studies that read it see new answers
+        # Each commit changes the file itself, not only the log. So studies that read the file
+        # notice new answers.
         connection.execute("PRAGMA wal_autocheckpoint = 1")
         connection.execute("PRAGMA foreign_keys = ON")
         _has_tables(connection)  # reads once, which acquires the lock
@@ -228,7 +229,10 @@ def writable_connection(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _lock(path: Path, file: int) -> None:
-    """Lock a database file, under all its names, against other servers, until the process ends."""
+    """Lock a database file against other servers until the process ends.
+
+    The lock is valid for all names of the file.
+    """
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -274,7 +278,7 @@ def _initialize(
         connection.executemany("INSERT INTO study VALUES (?, ?)", values.items())
     connection.execute("INSERT OR REPLACE INTO study VALUES ('server', ?)", (server,))
     stored = stored_key(connection, "fingerprint")
-    if stored != fingerprint and extends(stored):  # a later wave has further groups
+    if stored != fingerprint and extends(stored):  # a later wave of participants has added groups
         connection.execute("UPDATE study SET value = ? WHERE name = 'fingerprint'", (fingerprint,))
     elif stored != fingerprint:
         raise StoreError(
@@ -287,8 +291,8 @@ def open_readable(path: Path) -> sqlite3.Connection:
     """Open a snapshot of the database, which a server may continue to write.
 
     Raises:
-        StoreError: if there is no such database, its layout is that of another version, or the file
-            has hard links and no write-ahead log is next to it.
+        StoreError: if the file is not a database of answers, has the layout of another version, or
+            has hard links and no write-ahead log next to it.
     """
     try:
         # If a write-ahead log is next to the file, a server uses the file under this name

@@ -1,6 +1,6 @@
-"""Joining, resuming, answering, completing and withdrawing, each in one transaction.
+"""Participants join, resume, answer, complete and withdraw; each action is one transaction.
 
-The web address that a participant opens may contain a token, which proves the identity.
+The web address that a participant opens may contain an ID, and a token that proves this ID.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class StudyOptions:
         code: completion code; None: the code of the exported experiment. If there is neither a code
             nor a redirect, each participant gets an individual code.
         redirect: address after completion; None: the redirect of the exported experiment.
-        accept_platform_ids: whether applicants whose address has a platform's identifier need no
-            token; each identifier can take part once.
+        accept_platform_ids: whether the identifier of a recruiting platform in the address is
+            sufficient without a token. Each identifier can take part once.
         rehearsal: whether to admit artificial participants.
     """
 
@@ -69,7 +69,7 @@ class Applicant:
     """Identity of an applicant.
 
     Attributes:
-        fields: identity fields of the address that the study stores.
+        fields: identity fields in the address; only fields that the study stores.
         person: text that identifies the person; empty if the address has no identity.
         has_token: whether the address has a valid token.
     """
@@ -79,7 +79,10 @@ class Applicant:
     has_token: bool
 
     def name(self, secret: str, request: JoinRequest) -> str:
-        """Return a random name, which is the same for the same nonce and person."""
+        """Return a random name.
+
+        Requests of one person with one nonce get the same name.
+        """
         kind = SIMULATED_NAME if request.simulated else "p"
         if request.nonce is None:
             return f"{kind}{secrets.token_hex(8)}"
@@ -90,8 +93,8 @@ class Applicant:
 def identify(request: JoinRequest, stored: Collection[str], key: str) -> Applicant:
     """Find the identity in a request.
 
-    Identity fields that the study does not store are ignored. `key` signs the addresses of
-    participants (hexadecimal).
+    Identity fields that the study does not store are ignored. `key` is the hexadecimal key that
+    signs the addresses of participants.
 
     Raises:
         RequestRefusal: if the token does not belong to the identity.
@@ -140,7 +143,8 @@ _LONGEST_QUESTIONNAIRE = 256 * 1024  # characters
 def join(connection: sqlite3.Connection, application: Application) -> dict[str, Any]:
     """Add a participant, or resume one whose token or nonce the request contains; see `resume`.
 
-    Of equally filled groups, the first gets the participant.
+    If the request names no group, the participant joins the least filled group. Of equally filled
+    groups, it is the first.
 
     Raises:
         RequestRefusal: if there is no such group, the study is full, or the applicant may not join
@@ -237,11 +241,11 @@ def withdrawn_refusal() -> RequestRefusal:
 
 
 def least_filled(connection: sqlite3.Connection, groups: Iterable[str], since: float) -> str:
-    """Return the first of the groups with the fewest participants.
+    """Return the group with the fewest participants; if there are several, the first of them.
 
-    Participants count if they finished, or if they were seen after `since` (seconds since 1970) and
-    did not fail the check of the instructions. So participants who dropped out count again when
-    they resume.
+    Participants who finished count. Other participants count if they were seen after `since`
+    (seconds since 1970) and did not fail the check of the instructions. So participants who dropped
+    out count again when they resume.
     """
     filled = _people_by_group(connection, since)
     return min(groups, key=lambda group: filled.get(group, 0))
@@ -263,8 +267,8 @@ def resume(
 ) -> dict[str, Any]:
     """Return the state of a resuming participant, for the browser.
 
-    It consists of the participant's random name, the group, the seed of order and sides, and the
-    stored answers in order of presentation.
+    It consists of the participant's random name, the group, a seed, and the stored answers in order
+    of presentation. The seed determines the order of trials and the sides of sentences.
 
     Raises:
         RequestRefusal: if the participant withdrew.
@@ -284,8 +288,9 @@ def _update_participant(
 ) -> tuple[int, str, int]:
     """Update a participant's record from a request; return number, group and seed.
 
-    Requests may be repeated or arrive out of order. So each request contains the current counts, of
-    which the greatest are stored. Answers to further questions are added.
+    Requests may be repeated or arrive out of order. So each request contains the page's current
+    counts, and the greatest counts are stored. Answers to further questions are added to the stored
+    ones.
     """
     row: tuple[int, str, int] | None = connection.execute(
         "UPDATE participant SET seen = ?, second_tabs = max(second_tabs, ?), "
@@ -339,7 +344,7 @@ def complete(
     """Record that a participant has finished.
 
     Raises:
-        RequestRefusal: if the answer to a trial is not stored.
+        RequestRefusal: if a trial of the group has no stored answer.
     """
     number, group, _ = _update_participant(connection, request, now)
     (saved,) = connection.execute(
@@ -365,8 +370,8 @@ def participant_links(database: Path, identities: Path, url: str) -> list[tuple[
         Pairs of ID and address, in the order of the file.
 
     Raises:
-        InputError: if the file cannot be read, has no ID or an ID twice, or if the key or the
-            address cannot be used.
+        InputError: if the file cannot be read; if it has no ID, or an ID twice; or if the key or
+            the address cannot be used.
     """
     check_web_address(url)
     lines = [line.strip() for line in read_text(identities).split("\n")]
@@ -422,7 +427,7 @@ def stored_secret(file: Path, new: str) -> str:
 
 
 def whose(database: Path, who: str) -> str:
-    """Describe the participant whom `withdraw` would delete for this ID, code or name."""
+    """Describe the participant with this ID, code or name, whom `withdraw` would delete."""
     row, kind = _find_participant(database, who)
     return f"The {kind} of {row['participant']} ({_describe_progress(row)})."
 
@@ -450,7 +455,7 @@ def withdraw(database: Path, who: str, day: str) -> str:
 
 
 def _find_participant(database: Path, who: str) -> tuple[sqlite3.Row, str]:
-    """Return the only participant with this ID, code or name, and a word for what matched."""
+    """Return the only participant with this ID, code or name, and the matching kind of name."""
     if not who.strip():
         raise InputError(
             f"The name of a participant must not be empty, got {who!r}. Give the platform's "
@@ -477,7 +482,7 @@ def _find_participant(database: Path, who: str) -> tuple[sqlite3.Row, str]:
 
 
 def _delete(connection: sqlite3.Connection, number: int, day: str) -> bool:
-    """Delete a participant in one transaction; return whether the log could not be emptied."""
+    """Delete a participant in one transaction; return True if the log could not be emptied."""
     connection.execute("BEGIN IMMEDIATE")
     names = connection.execute(
         "SELECT participant, person FROM participant LEFT JOIN identity USING (number) "

@@ -49,17 +49,17 @@ class RequestRefusal(Exception):  # noqa: N818 - an error of the client, not of 
 class RequestLimits:
     """Limits on the size and the rate of requests.
 
-    A rate is a pair of numbers: the maximum number of requests at once, and the maximum number per
-    second in the long run. See `throttle`.
+    A rate consists of the maximum number of requests at once, and the maximum number of requests
+    per second in the long run. See `throttle`.
 
     Attributes:
         body: maximum size of a request's body, bytes.
         body_seconds: maximum time until the whole body has arrived, seconds.
-        joining: rate of requests to take part from each network address. All computers of a lab
-            may have the same address. A second limit with this rate applies to requests before
-            consent.
-        asking: rate of later requests of each participant.
-        failing: rate of requests with a wrong secret or token from each network address.
+        joining: maximum rate, from each network address, of requests to take part. All computers of
+            a lab may have the same address. A second limit with this rate applies to the page's
+            requests before consent.
+        asking: maximum rate of each participant's later requests.
+        failing: maximum rate, from each network address, of requests with a wrong secret or token.
     """
 
     body: int = 256 * 1024
@@ -116,7 +116,7 @@ class JoinRequest(BaseModel, strict=True, frozen=True):
             recruiting platform; unknown fields are empty or missing.
         token: proof that the ID `participant` in the web address was issued by the experimenter;
             None if the address has no token.
-        nonce: random text; two requests with the same text are repetitions of one request.
+        nonce: random text, by which the server recognizes a repeated request.
         device: kind of device; the page derives it from the browser's user agent. The user agent
             itself is not stored.
         viewport: width and height of the page in pixels.
@@ -134,7 +134,8 @@ class JoinRequest(BaseModel, strict=True, frozen=True):
 class ReceivedAnswer(BaseModel, strict=True, frozen=True):
     """The answer to one trial; see `Response`.
 
-    None means that a value was not measured, or that the trial was not rated before the deadline.
+    If `rating` is None, the trial was not rated before the deadline. In the other fields, None
+    means that the value was not measured.
     """
 
     trial_id: Text
@@ -149,13 +150,13 @@ class ReceivedAnswer(BaseModel, strict=True, frozen=True):
 
 
 class ParticipantRequest(BaseModel, strict=True, frozen=True):
-    """A participant's request, with answers to the page's questions and the page's current counts.
+    """A participant's request, with answers to questions and with the page's current counts.
 
     Attributes:
         secret: the participant's secret, if it is not in the header.
         questions: answers to questions other than the trials, by name.
         second_tabs: number of times that the page was opened in another tab.
-        failed: whether the participant failed all attempts at the check of the instructions.
+        failed: whether the participant failed every attempt at the questions on the instructions.
     """
 
     participant: Text
@@ -195,8 +196,8 @@ async def read_json(request: Request, limits: RequestLimits) -> Any:
     Raises:
         RequestRefusal: if the body is too large, too slow, not declared as JSON, or invalid JSON.
     """
-    # A browser lets pages of other sites send plain text to this server. Before it sends JSON for
-    # such a page, it asks this server for permission, which the server does not give
+    # A browser lets pages of other sites send plain text to this server. Before the browser sends
+    # JSON for such a page, it asks this server for permission, and the server refuses.
     media_type = request.headers.get("content-type", "").partition(";")[0]
     if media_type.strip().lower() != "application/json":
         raise RequestRefusal(415, "Content-Type must be application/json.")

@@ -63,12 +63,12 @@ class ReviewFile:
     ) -> ReviewFile:
         """Open a review file, which may not exist yet; nothing is written.
 
-        If the file is missing, `earlier` reviews provide the reviewer's decisions. `table` is the
-        name of the table of stimuli in messages.
+        If the file is missing, the reviewer's decisions are those in `earlier`. Messages call the
+        table of stimuli `table`.
 
         Raises:
-            InputError: if the file belongs to another reviewer or other items, or its items have
-                changed.
+            InputError: if the file is by another reviewer, is about other items, or if its items
+                have changed.
         """
         items = content.items
         reviewer, by_id = items[0].reviewer, {item.item_id: item for item in items}
@@ -148,8 +148,8 @@ def review_application(file: ReviewFile, port: int) -> Starlette:
     save_lock = asyncio.Lock()
 
     def check_host(request: Request) -> None:
-        # If a page of another site sends requests to this server, the Origin header or, after DNS
-        # rebinding, the Host header names that site
+        # If a page of another site sends a request to this server, the Origin header names that
+        # site. After DNS rebinding, the Host header names it.
         if request.headers.get("host") not in hosts:
             raise RequestRefusal(
                 421, f"This server accepts requests at http://{HOST}:{port}/ only."

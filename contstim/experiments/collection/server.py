@@ -43,11 +43,11 @@ _BACKLOG = 256  # connections that wait to be accepted
 _LONGEST_HEADERS = 16_384  # bytes
 _LOGGERS = ("uvicorn", "asyncio", "contstim")
 _LONGEST_MESSAGE = 2_000  # characters, with the traceback
-_LOG_RATE = (20, 0.1)  # messages of a logger at once, and per second
+_LOG_RATE = (20, 0.1)  # maximum messages of a logger at once, and per second
 
 
 def database_of(folder: Path) -> Path:
-    """Return the path of the default database of a folder's answers, next to the folder."""
+    """Return the default path of the database for an exported folder; it is next to the folder."""
     resolved = folder.resolve()
     return resolved.parent / f"{resolved.name}.sqlite"
 
@@ -70,15 +70,16 @@ def serve(
         options: options of the study.
         host: address to listen at; other machines can connect unless it is a loopback address.
         port: port number; 0 for any free port.
-        behind_proxy: whether requests come through a proxy on this machine that states the
-            participants' addresses in X-Forwarded-For.
-        opened: callback when the server is ready; receives the experiment's address, and the file
-            with the administrator's token (None if the environment sets it).
+        behind_proxy: whether requests come through a proxy on this machine. The proxy must state
+            the participants' addresses in X-Forwarded-For.
+        opened: function that is called when the server is ready. It receives the experiment's
+            address, and the file with the administrator's token (None if the environment sets the
+            token).
 
     Raises:
-        InputError: if the folder is not an exported experiment that saves to a server, the address
-            cannot be used, the redirect is not a web address, the database would be inside the
-            folder, or the token or key next to the database cannot be used.
+        InputError: if the folder is not an exported experiment that saves to a server; if the
+            address cannot be used; if the redirect is not a web address; if the database would be
+            inside the folder; or if the token or key next to the database cannot be used.
         StoreError: if the database cannot be used, belongs to another study, or is in use by
             another server.
     """
@@ -150,8 +151,8 @@ def admin_token(database: Path) -> tuple[str, Path | None]:
     """Return the token for downloads: from the environment, else from a file.
 
     Returns:
-        The token; and the file next to the database that stores it, or None if the environment
-        variable sets the token. A missing file is created, readable by its owner only.
+        The token, and the file that stores it, next to the database. The file is None if the
+        environment variable sets the token. A missing file is created; only its owner can read it.
 
     Raises:
         InputError: if the token has less than 16 characters, or the file cannot be used.
@@ -170,7 +171,7 @@ def admin_token(database: Path) -> tuple[str, Path | None]:
 def sparing_handler(written: logging.Formatter, burst: float, per_second: float) -> logging.Handler:
     """Create a handler that writes each logger's messages at a limited rate.
 
-    Messages are truncated. A message states how many earlier ones were skipped.
+    Messages are truncated. After skipped messages, the next message states their number.
     """
     limit_messages, skipped = throttle(burst, per_second), Counter[str]()
 
@@ -211,7 +212,7 @@ def sparing_log() -> Iterator[None]:
 
 
 _ENOUGH_FILES = 65_536  # replaces an infinite limit, because some libraries count up to the limit
-_SERVER_FILES = 64  # database, log, program, and files that are read occasionally
+_SERVER_FILES = 64  # files of the server itself, for example the database and its log
 _MOST_CONNECTIONS, _FEWEST_CONNECTIONS = 4_096, 16
 _LAST_SECONDS = 1.0  # for requests that are still arriving when the server is stopped
 _FULL = (
@@ -234,8 +235,8 @@ class Connections:
         idle: maximum seconds between a response and the next request; longer than most people look
             at a pair of sentences.
         request: maximum seconds from a request to the end of its response.
-        is_busy: connection → whether it is processing a request, in the order in which connections
-            began to wait.
+        is_busy: connection → whether it is processing a request. Connections are in the order in
+            which they began to wait.
     """
 
     limit: int
@@ -317,7 +318,7 @@ class LimitedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """Finish the current request, but drop it if its body does not arrive soon."""
+        """Finish the current request; close the connection if the request's body is late."""
         super().shutdown()
         self.loop.call_later(_LAST_SECONDS, self._drop_incomplete)
 

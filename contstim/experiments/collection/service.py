@@ -69,7 +69,8 @@ STUDY_FILE = "study.json"
 _START = "index.html"
 
 _TYPES = MimeTypes()
-# Types of files that Python's own table lacks, or for which it has a type that browsers refuse
+# File types that are missing from Python's own table, or that have a type there that browsers
+# refuse
 _TYPES.types_map[True].update(
     {
         **dict.fromkeys((".js", ".mjs"), "text/javascript"),
@@ -85,8 +86,8 @@ def read_study(folder: Path) -> PageStudy:
     """Read `study.json` of an exported folder.
 
     Raises:
-        InputError: if the file is missing or not a study, its page does not save to a server, or a
-            trial occurs twice.
+        InputError: if the file is missing or is not a study; if its page does not save to a server;
+            or if a trial occurs twice.
     """
     path = folder / STUDY_FILE
     if not path.is_file():
@@ -112,7 +113,7 @@ def read_study(folder: Path) -> PageStudy:
 
 
 def find_page(folder: Path, path: str) -> Path | None:
-    """Return the file of an address; None if there is none or it is not public.
+    """Return the file at an address; None if the file does not exist or is not public.
 
     Folders, names that begin with a dot, and files outside the folder (after following links) are
     not public.
@@ -140,7 +141,8 @@ class Service:
     """Handlers of all requests to the server.
 
     `folder` is resolved. The code and the redirect of `options` override those of study.json.
-    `link_key` signs participants' addresses (hexadecimal). `clock` returns seconds since 1970.
+    `link_key` is the hexadecimal key that signs participants' addresses. `clock` returns seconds
+    since 1970.
     """
 
     def __init__(
@@ -198,7 +200,7 @@ class Service:
         return self._participant_response(state, status=200)
 
     async def save(self, request: Request) -> Response:
-        """Store answers; they are on disk when this returns."""
+        """Store answers; they are on disk before the response is sent."""
         content = await read_json(request, self._limits)
         # The secret is checked first, so that errors do not describe valid requests to strangers
         now = self._admit(request, check_fields(content, ParticipantRequest))
@@ -251,7 +253,7 @@ class Service:
         return FileResponse(file, media_type=kind, headers=headers)
 
     async def _read_further_groups(self) -> None:
-        """Read the exported study again if it has changed, for example if a wave was added."""
+        """Read the exported study again if it has changed, for example if it has more groups."""
         path = self._folder / STUDY_FILE
         changed = _time_of(path)
         if changed == self._changed:
@@ -284,8 +286,8 @@ class Service:
     def _admit(self, request: Request, body: ParticipantRequest) -> float:
         """Check the participant's secret and request rate, and return the current time."""
         now, secret = self._clock(), body.secret or bearer(request)
-        # The secret is derived from any name, also from an unknown name. So the response to a wrong
-        # secret does not reveal whether the name exists.
+        # An unknown name also has a secret, which is derived from the name. So the response to a
+        # wrong secret does not reveal whether the name exists.
         if not equal_secrets(self._recorder.participant_secret(body.participant), secret):
             self._limit_failing(address(request), now)
             raise RequestRefusal(403, "Participant and secret do not belong together.")

@@ -1,4 +1,4 @@
-"""responses.csv and participants.csv, from a server's database; import of the database."""
+"""The tables responses.csv and participants.csv of a server's database, and its import."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def import_collected(files: Sequence[Path], trials: Sequence[Trial]) -> Imported
     Example: `contstim import collected experiment.sqlite --trials trials.csv --out responses.csv`
 
     Raises:
-        StoreError: if there is no such database, or it is damaged.
+        StoreError: if the file is not a database of answers, or is damaged.
     """
     (database,) = files
     scale = trials[0].scale if trials else Scale.CONFIDENCE
@@ -52,10 +52,10 @@ def import_collected(files: Sequence[Path], trials: Sequence[Trial]) -> Imported
 def collected_responses(database: Path) -> tuple[Response, ...]:
     """Read every answer in the database, by participant and in order of presentation.
 
-    Participants have the names that the server drew at random, which do not identify them.
+    The server gave participants random names, which do not identify them.
 
     Raises:
-        StoreError: if there is no such database, or it is damaged.
+        StoreError: if the file is not a database of answers, or is damaged.
     """
     with closing(open_readable(database)) as connection:
         try:
@@ -120,11 +120,11 @@ def participants_csv(database: Path, since: float, *, plain: bool = False) -> st
     """Return the content of participants.csv: a row for each participant.
 
     The columns are number, participant, group, seed, state, answered, simulated, joined, seen,
-    completed, code, device, viewport, second_tabs, and one for each identity field of a recruiting
-    platform. `state` is complete, failed, active or left. `answered` is the number of answers.
-    `joined`, `seen` and `completed` are times in UTC. `code` is the individual completion code. The
-    page shows it unless the study has a code or link for all participants. `second_tabs` counts how
-    often the page was opened in another tab.
+    completed, code, device, viewport and second_tabs. A further column for each identity field of a
+    recruiting platform follows. `state` is complete, failed, active or left. `answered` is the
+    number of answers. `joined`, `seen` and `completed` are times in UTC. `code` is the individual
+    completion code. The page shows this code unless the study has a code or link for all
+    participants. `second_tabs` counts how often the page was opened in another tab.
 
     Args:
         database: path of the database, which a server may continue to write.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _LOG_TIME_SD = 0.4  # standard deviation of log reaction times
 _RATINGS, _TIMES, _QUESTIONS = 0, 1, 2  # random streams
-_FIRST_SHARE = 0.9  # probability of the first choice
+_FIRST_SHARE = 0.9  # probability of the first option of a question with choices
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +44,8 @@ class ArtificialParticipants:
     confidence. In catch trials, participants prefer the unshuffled sentence with full confidence.
     In lapses, all answers are equally likely.
 
-    The answers of participant k depend only on the seed, k and the trials' identifiers, not on the
-    group or the order of presentation.
+    The answers of participant k depend only on the seed, k and the trials' identifiers. They do not
+    depend on the group or the order of presentation.
 
     Attributes:
         trials: trials of all groups, in the order of their identifiers.
@@ -76,8 +76,8 @@ class ArtificialParticipants:
         """Limits between the degrees of confidence, ascending, (n_degrees - 1,) nats."""
         from scipy.special import ndtri
 
-        # 99 equally likely values replace random draws of the noise, so that quantiles of the sums,
-        # (n_trials, 99), are deterministic
+        # 99 equally likely values replace random draws of the noise. So the quantiles of the sums,
+        # (n_trials, 99), are the same in every run.
         rated = [trial.condition != Condition.CATCH for trial in self.trials]
         noise = self.noise * ndtri((np.arange(99) + 1) / 100)
         sizes = np.abs(self.differences[rated][:, None] + noise)
@@ -87,8 +87,8 @@ class ArtificialParticipants:
 
     def ratings(self, number: int) -> dict[str, int]:
         """Return ratings of participant `number`, from 1, for every trial of every group."""
-        # Random numbers are drawn for all trials, even if they are not used, so that an answer
-        # depends on its trial and not on other answers
+        # Random numbers are drawn for all trials, even for trials that do not use them. So an
+        # answer does not depend on other answers.
         rng = np.random.default_rng([self.seed, number, _RATINGS])
         n = len(self.trials)
         sums = self.differences + self.noise * rng.standard_normal(n)
@@ -105,7 +105,7 @@ class ArtificialParticipants:
         return dict(zip([trial.trial_id for trial in self.trials], rated.tolist(), strict=True))
 
     def times(self, number: int) -> dict[str, int]:
-        """Return reaction times, milliseconds, log-normal around the time per trial in 2023."""
+        """Return reaction times (milliseconds), log-normal around the time per trial in 2023."""
         rng = np.random.default_rng([self.seed, number, _TIMES])
         logs = rng.normal(np.log(1000 * SECONDS_PER_TRIAL), _LOG_TIME_SD, len(self.trials))
         names = [trial.trial_id for trial in self.trials]
@@ -140,20 +140,20 @@ def artificial_participants(
 ) -> ArtificialParticipants:
     """Create participants who follow a model, by default with as much noise as people have.
 
-    If `noise` (nats) is None, it is calibrated, so that random natural pairs have the noise ceiling
-    `ceiling` for ten raters a trial. `lapses` is the share of trials with random ratings. Catch
-    trials need no scores.
+    If `noise` (nats) is None, it is calibrated: random natural pairs, with ten raters for each
+    trial, then have the noise ceiling `ceiling`. `lapses` is the share of trials with random
+    ratings. Catch trials need no scores.
 
     Raises:
-        InputError: if a sentence or the model has no scores, a number is impossible, or there are
-            no random natural pairs for the calibration.
+        InputError: if a sentence or the model has no scores; if there are no trials; if `noise` or
+            `lapses` is out of range; or if no random natural pairs exist for the calibration.
     """
     # Answers must not depend on the order of the table of trials
     design = tuple(sorted(trials, key=lambda trial: trial.trial_id))
     if model not in scores.models or not design:
         raise InputError(
-            f"model must be one of {', '.join(scores.models)} to answer {len(design)} "
-            f"trials, got {model!r}."
+            f"model must be one of {', '.join(scores.models)}, with at least 1 trial to rate, "
+            f"got {model!r} and {len(design)} trials."
         )
     if not 0 <= lapses <= 1 or not (noise is None or 0 <= noise < np.inf):
         raise InputError(
@@ -217,10 +217,11 @@ def lower_ceiling(differences: FloatArray, noise: float, raters: int) -> float:
 
 
 def calibrate_noise(differences: FloatArray, ceiling: float, *, raters: int = 10) -> float:
-    """Return the noise (nats) for which simulated participants reach a given lower noise ceiling.
+    """Return the noise (nats) with which simulated participants have a given lower noise ceiling.
 
-    `differences`, (n_trials,) nats, are log-probability ratios of the followed model on the trials
-    for which the ceiling was measured. Each of these trials had `raters` participants.
+    `differences`, (n_trials,) nats, are log-probability ratios of the model that the participants
+    follow. Their trials are those on which the ceiling was measured, with `raters` participants
+    each.
 
     Raises:
         InputError: if no noise gives this ceiling, or there are fewer than two raters.

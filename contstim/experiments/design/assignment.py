@@ -1,4 +1,4 @@
-"""Exact assignment of trials to groups, so that no group sees a text twice; order and sides."""
+"""Exact assignment of trials to groups; order and sides of each participant's trials."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def assign_groups(
     As many items as possible stay in their earlier groups. The seed decides among equally good
     assignments.
 
-    `earlier_groups` are mappings from the index of an item to its earlier 0-based group, in order
-    of priority. `seconds` limits each search.
+    Each mapping in `earlier_groups` is index of an item → its earlier 0-based group. Earlier
+    mappings have priority over later ones. `seconds` limits each search of the solver.
 
     Returns:
         (n_items,) the 0-based group of each item.
@@ -75,9 +75,9 @@ def assign_groups(
         top = "; ".join(f"{text!r} in {len(users)} trials" for text, users in shared[:3])
         raise InfeasibleError(
             f"The {len(items):,} trials cannot be assigned to {n_groups} groups so that no "
-            "group sees a sentence twice and every group has the same number of each kind: "
-            f"proven by {SOLVER}. Sentences in most trials: {top}. Use more groups, or "
-            "sentences that fewer pairs and triplets share."
+            "group sees a sentence twice and every group has the same number of each kind "
+            f"(proven by {SOLVER}). These sentences are in most trials: {top}. Use more groups, "
+            "or select items so that fewer pairs and triplets share a sentence."
         )
     return np.asarray(solution.chosen[candidate].argmax(axis=1))
 
@@ -89,7 +89,7 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
         if len(set(texts)) < len(texts):
             raise InputError(
                 f"{share}: {Counter(texts).most_common(1)[0][0]!r} is compared with itself. Leave "
-                "that pair or triplet out; 'contstim select triplets' does."
+                "that pair or triplet out, as 'contstim select triplets' does."
             )
     uneven = {s: n for s, n in Counter(share for share, _ in items).items() if n % n_groups}
     if uneven:
@@ -107,7 +107,7 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
         raise InfeasibleError(
             f"{text!r} occurs in {uses} trials, so that one of {n_groups} groups would see it "
             f"twice. Number of sentences in more than {n_groups} trials: {len(crowded)}. Use more "
-            "groups, or each sentence in fewer pairs and triplets."
+            "groups, or use each sentence in fewer pairs and triplets."
         )
 
 
@@ -118,13 +118,13 @@ def presentation(
 
     Each entry of the list is a trial and its sentence on the left side, 1 or 2.
 
-    In each condition, sentence_1 is on the left in half of the trials (if their number is odd, one
-    side has one more). Participants 1 and 2 of a group see mirrored sides: each sentence is on the
-    left for one of the two. The same is true of participants 3 and 4, and so on. Each participant
-    has a different random order. The result depends only on the trials' identifiers, the seed, the
-    group and the participant's number.
+    In each condition, sentence_1 is on the left in half of the trials. If the number of trials is
+    odd, sentence_1 is on one side in one more trial than on the other. Participants 1 and 2 of a
+    group see mirrored sides: each sentence is on the left for one of the two. The same is true of
+    participants 3 and 4, and so on. Each participant has a different random order. The result
+    depends only on the trials' identifiers, the seed, the group and the participant's number.
 
-    `group` and `participant`, the number within the group, are counted from 1.
+    `group` and `participant` (the participant's number within the group) are counted from 1.
 
     Raises:
         InputError: if the group has no trials, or a number is below 1.
@@ -135,15 +135,15 @@ def presentation(
             f"Group {group} has no participant {participant}: participants are numbered from "
             "1, and groups are those of the trials."
         )
-    # Participants 1 and 2 share a random stream of sides, 3 and 4 the next one, and so on
+    # Participants 1 and 2 have the same random numbers for sides, as have 3 and 4, and so on
     sides = np.random.default_rng([seed, group, (participant - 1) // 2, 0])
     mirrored = participant % 2 == 0
     left_sides: dict[str, int] = {}
     for condition in Condition:
         members = [trial.trial_id for trial in group_trials if trial.condition == condition]
         # The numbers are 0 1 0 1 … or 1 2 1 2 …, later put in random order. Even numbers put
-        # sentence_1 on the left. If the number of trials is odd, the start (0 or 1) decides which
-        # side has one more.
+        # sentence_1 on the left. If the number of trials is odd, the start (0 or 1) decides on
+        # which side sentence_1 is in one more trial.
         alternating = np.arange(len(members)) % 2 + int(sides.integers(2))
         for name, side in zip(members, sides.permutation(alternating), strict=True):
             left_sides[name] = int(side + mirrored) % 2 + 1

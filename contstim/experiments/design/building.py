@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Pair, Triplet
 
 _MAX_SHUFFLES = 100
-# Condition → subcommand of `select` for its items; others have items of `select triplets`
+# Condition → subcommand of `select` that selects its items; `select triplets` selects all others
 _SELECT_COMMANDS = {
     Condition.NATURAL_CONTROVERSIAL: "natural",
     Condition.MINIMAL_PAIR: "minimal-pairs",
@@ -80,7 +80,7 @@ class Design(ShownAsTable):
 
     Attributes:
         trials: trials, sorted by group, condition and models.
-        changed: reviewed trials that were not rejected, but are no longer in their earlier group.
+        changed: reviewed trials that were not rejected, but are removed or in another group.
     """
 
     trials: tuple[Trial, ...]
@@ -109,21 +109,22 @@ def build_design(
 ) -> Design:
     """Turn stimuli into trials, and assign them to groups of participants.
 
-    Each pair, minimal or not, gives one trial. Each triplet gives a trial of synthetic_1 against
-    synthetic_2. With twins, a triplet gives two more trials, the natural sentence against each
-    synthetic one, and its three trials go to different groups. Every group has the same number of
-    trials of every condition, model pair and role. The role of a natural-synthetic trial is its
-    synthetic sentence; the role of a minimal pair is the model that is right. No group sees a
-    sentence twice, even with another end mark. If both sentences of every natural controversial
-    pair have the same number of words, so do both sentences of every random pair. With twins and
-    the numbers of the 2023 study, the result is the design of that study.
+    Each pair, and each minimal pair, gives one trial. Each triplet gives a trial of synthetic_1
+    against synthetic_2. With twins, a triplet gives two more trials. They compare the natural
+    sentence with each synthetic one. The three trials of a triplet go to different groups. Every
+    group has the same number of trials of every condition, model pair and role. The role of a
+    natural-synthetic trial is its synthetic sentence; the role of a minimal pair is the model that
+    is right. No group sees a sentence twice, even with another end mark. If the two sentences of
+    every natural controversial pair are equally long (in words), the two sentences of every random
+    pair are, too. With twins, and with as many groups and trials as in the 2023 study, the result
+    is the design of that study.
 
     After a review of earlier designs, as many trials as possible stay in their groups. Random and
     catch trials that were not rejected stay too, if their sentences are still available. All other
     random and catch trials are drawn again, without rejected sentences.
 
-    `natural` are sentences for random pairs and catch trials; sentences that `pairs` or `triplets`
-    contain are skipped. Each pair of texts in `attention`, with the correct text first, is an
+    `natural` are sentences for random pairs and catch trials. Sentences that are also in `pairs` or
+    `triplets` are skipped. Each pair of texts in `attention`, with the correct text first, is an
     additional catch trial of every group. If several files of `review` contain a trial, the group
     in the last file has priority. `seconds` limits each search for an assignment.
 
@@ -201,14 +202,16 @@ def _check(
         )
     if for_twins is not None and 1 <= for_twins < 3:
         raise InfeasibleError(
-            "With `twins` a triplet gives three trials that share its sentences, for three "
-            f"different groups: groups must be at least 3, got {for_twins}. Add groups, or "
+            "With `twins`, the three trials of a triplet go to three different groups, because "
+            f"they share sentences: groups must be at least 3, got {for_twins}. Add groups, or "
             "remove `twins`."
         )
 
 
 def _kept_trials(review: Review, trials: Sequence[Trial]) -> list[dict[str, ReviewedItem]]:
-    """Return trial_id → trial that was not rejected, for each file of the review; last file first.
+    """Return trial_id → trial that was not rejected, a mapping for each file of the review.
+
+    The mapping of the last file comes first.
 
     A trial is left out if the new design has other sentences for its trial_id.
 
@@ -222,7 +225,7 @@ def _kept_trials(review: Review, trials: Sequence[Trial]) -> list[dict[str, Revi
         if refused := [item_id for item_id in ids if item_id in review.rejected]:
             kind = command.replace("natural", "pairs").replace("-", " ")
             raise InputError(
-                f"{len(refused):,} of {len(ids):,} {kind} were rejected, such as {refused[0]}. Run "
+                f"{len(refused):,} of {len(ids):,} {kind} were rejected (first: {refused[0]}). Run "
                 f"'contstim select {command} --review FILE' first, and give the {kind} that it "
                 f"writes."
             )
@@ -286,7 +289,7 @@ def _attention_trials(attention: Sequence[tuple[Sentence, Sentence]], groups: in
 
 
 def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
-    """Return the trial of a triplet, or its three trials with twins; their group is 0."""
+    """Return the trial of a triplet (with twins: three trials); their group is 0, not assigned."""
     sentences = dict(zip((Kind.NATURAL, *SYNTHETIC), triplet.sentences, strict=True))
 
     def trial(condition: Condition, kind_1: Kind, kind_2: Kind) -> Trial:
@@ -305,7 +308,7 @@ def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
 
 
 def pair_trial(pair: Pair | ControversialMinimalPair) -> Trial:
-    """Return the trial of a pair, minimal or not; its group is 0.
+    """Return the trial of a pair or minimal pair; its group is 0, not assigned.
 
     Raises:
         InputError: if the pair has no texts.
@@ -324,7 +327,10 @@ def pair_trial(pair: Pair | ControversialMinimalPair) -> Trial:
 
 
 def _item(trial: Trial) -> Item:
-    """Return the name of a trial's share (condition, role, model pair), and its texts."""
+    """Return the name of a trial's share, and the trial's texts.
+
+    A share is the set of trials with the same condition, role and model pair.
+    """
     role = "" if trial.condition != Condition.NATURAL_SYNTHETIC else f" ({trial.kind_2})"
     return f"{trial.condition}{role} for {trial.model_1}-{trial.model_2}", trial.bare
 
@@ -339,7 +345,7 @@ def _slot(trial: Trial) -> tuple[Condition, int]:
 
 
 def _used_texts(trials: Sequence[Trial]) -> set[str]:
-    """Return the texts of trials and of the sources of synthetic sentences, without end marks."""
+    """Return the texts of trials and of the natural sentences of triplets, without end marks."""
     texts = {text for trial in trials for text in trial.bare}
     return texts | {trial.source.bare for trial in trials if trial.source}
 
@@ -350,11 +356,11 @@ def _unchanged_fillers(
     placed: Sequence[Trial],
     counts: Counter[tuple[Condition, int]],
 ) -> list[Trial]:
-    """Return the random pairs and catch trials that stay, at most as many as the design needs.
+    """Return the random pairs and catch trials (fillers) that stay.
 
-    A trial stays if three conditions hold. Its group still exists. Its natural sentences can still
-    be drawn. None of its sentences is in another trial of the new design, or is the natural
-    sentence of a triplet.
+    At most as many stay as the new design needs. A trial stays if three conditions hold. Its group
+    still exists. Its natural sentences can still be drawn. None of its sentences is in another
+    trial of the new design, or is the natural sentence of a triplet.
 
     `counts` is (condition, group from 1) → target number of trials.
     """
@@ -382,9 +388,9 @@ def draw_fillers(
 ) -> Iterator[Trial]:
     """Draw random natural pairs and catch trials for every group, from unused sentences.
 
-    If both sentences of every natural controversial pair have the same number of words, both
-    sentences of random pairs do too. Without this rule, the longer sentence of a random pair would
-    usually have the lower probability.
+    If the two sentences of every natural controversial pair are equally long (in words), the two
+    sentences of random pairs are, too. Without this rule, the longer sentence of a random pair
+    would usually have the lower probability.
 
     `missing` is (condition, group from 1) → number of missing trials. Sentences in `rejected` are
     not drawn.
@@ -412,10 +418,10 @@ def draw_fillers(
             * same_length
         )
         raise InfeasibleError(
-            f"Groups need {2 * n_random:,} more sentences for random pairs{length} and {n_catch:,} "
-            f"of two or more different words for catch trials, {2 * n_random + n_catch:,} in "
-            f"total; {len(free):,} are not used by other trials. Add natural sentences: use a "
-            "longer text, or looser rules for natural sentences."
+            f"Too few natural sentences. For random pairs{length}: {2 * n_random:,}. For catch "
+            f"trials (at least two different words): {n_catch:,}. In total: "
+            f"{2 * n_random + n_catch:,}. Not used by other trials: {len(free):,}. Use a longer "
+            "text, or looser rules for natural sentences."
         )
     for (first, second), group in zip(couples, random_groups, strict=True):
         yield _filler(Condition.RANDOM_NATURAL, first, second, Kind.NATURAL, group)
@@ -430,7 +436,7 @@ def draw_fillers(
 def _sentence_pairs(
     sentences: Iterable[Sentence], *, same_length: bool
 ) -> Iterator[tuple[Sentence, Sentence]]:
-    """Pair each sentence with the next unused one; sentences without a partner are left out.
+    """Pair each sentence with the next unused sentence; leave out sentences without a partner.
 
     With `same_length`, partners have the same number of words.
     """
@@ -463,10 +469,10 @@ def as_inside(sentences: Iterable[Sentence]) -> Callable[[str], str]:
 def _shuffle(
     sentence: Sentence, existing: set[str], inside: Callable[[str], str], rng: np.random.Generator
 ) -> Sentence:
-    """Return the sentence's words in another order that is not an existing text.
+    """Return the sentence's words in another order, which is not one of the existing texts.
 
-    The new text begins with a capital if the sentence does. The sentence's first word is written as
-    inside a sentence (`as_inside`), so that capitals do not reveal the original order.
+    If the sentence begins with a capital, the new text does, too. The sentence's first word is
+    written as inside a sentence (`as_inside`), so that capitals do not reveal the original order.
     """
     first, *following = sentence.words
     capital = first[0].isupper()

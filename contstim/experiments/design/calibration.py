@@ -9,9 +9,9 @@ deviation of item effects: preferences that all people share and that the signal
     accuracy   <-  signal                  a stronger signal gives a higher accuracy
     ceiling    <-  signal, item effects    people share both; both give a higher ceiling
 
-Differences between people are not fitted: they have the published size. The default measurements,
-from Golan et al. (2023), already contain the standard deviation of item effects, so this standard
-deviation is not fitted to the ceilings.
+Differences between people are not fitted: they have the published size. The default measurements
+are from Golan et al. (2023). They contain the standard deviation of item effects, so this value is
+not fitted to the ceilings.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 _KINDS = (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.MINIMAL, Scope.REJECT, Scope.ACCEPT)
 _BEST = "the model that participants followed most"
-_MIN_CEILING, _MAX_CEILING = 0.51, 0.99  # measured ceilings are limited to this range
-_MAX_ITEM_SD = 8.0  # with a larger standard deviation of items, people agree on every item
+_MIN_CEILING, _MAX_CEILING = 0.51, 0.99  # measured noise ceilings are limited to this range
+_MAX_ITEM_SD = 8.0  # with a larger standard deviation of item effects, people agree on every item
 _RIDGE = (0.0005, 0.05)  # range of the penalty against large opposite weights of similar models
 _TOLERANCE = 0.01  # tolerated distance of accuracies and ceilings from their targets
 
@@ -61,13 +61,15 @@ class MeasuredKind:
         ceiling: rate at which one person agrees with the majority of the others, on the trials of
             the model that people followed most.
         accuracy: share of people's choices that this model predicts.
-        rivals: accuracies of other models on their own trials, descending.
+        rivals: accuracies of all other models, each on the trials that evaluate it, descending.
         raters: number of people who saw each trial.
         items: standard deviation of the item effects that this model does not predict, including
             effects that other models predict. The unit is the standard deviation of the noise of
             single answers. If None, the value is fitted to the ceiling.
-        of_models: model → accuracy, for every model of a pilot; empty for published measurements.
-        ceilings: model → noise ceiling on its own trials, for the same models.
+        of_models: model → accuracy of the model, for all models of a pilot; empty for published
+            measurements.
+        ceilings: model → noise ceiling on the trials that evaluate it, for the models of
+            `of_models`.
     """
 
     ceiling: float
@@ -130,7 +132,7 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
     have the values published for 2023.
 
     Raises:
-        InputError: if a table is missing or damaged, the record of report.html is damaged, or the
+        InputError: if a table is missing or damaged; if report.html.meta.json is damaged; or if the
             model with the highest accuracy has no noise ceiling.
     """
     tables = Path(folder) / "tables"
@@ -205,25 +207,27 @@ def calibrate(
     """Calibrate people so that models' accuracies and noise ceilings equal the measured ones.
 
     If each model was measured on all kinds of trials that evaluate it, people follow all models.
-    Weights then give each model its measured accuracy. Otherwise each model in turn is the planted
-    model, with distant and with close rivals. With distant rivals, people follow the planted model
-    only, and its accuracy on its own trials is that of the best measured model. With close rivals,
-    people follow the other models too, with weights that produce the accuracies of the measured
-    rivals. The model that agrees most with the planted model gets the highest of these accuracies,
-    and so on. If the study has more or fewer models than were measured, accuracies are
+    Weights then give each model its measured accuracy. Otherwise, people follow one model most, the
+    planted model; its rivals are the other models. Each model in turn is the planted model, once
+    with distant and once with close rivals. With distant rivals, people follow only the planted
+    model. On the trials that evaluate it, its accuracy is that of the best measured model. With
+    close rivals, people follow the other models too, with weights that produce the accuracies of
+    the measured rivals. The model that agrees most with the planted model gets the highest of these
+    accuracies, and so on. If the study has more or fewer models than were measured, accuracies are
     interpolated. A model's signal is the signed rank of its log-probability ratio among the trials
     of a kind.
 
-    In natural-synthetic trials, a planted model with distant rivals has one weight, fitted to the
-    trials in which it rejects the synthetic sentence. One standard deviation of items is fitted to
-    these trials, and another one to the trials in which it accepts the synthetic sentence.
+    In natural-synthetic trials, a planted model with distant rivals has a single weight. This
+    weight is fitted to the trials in which the model rejects the synthetic sentence. One standard
+    deviation of items is fitted to these trials. Another one is fitted to the trials in which the
+    model accepts the synthetic sentence.
 
     Returns:
-        Two values. The first is scope → populations for the scope's trials. If people follow all
-        models as in the pilot, there is a single population. Otherwise, each planted model has a
-        population with distant rivals and one with close rivals. The second value lists (scope,
-        name) for each population whose ceiling or accuracy cannot be reached. Populations with
-        close rivals get the nearest possible values and are not listed.
+        Two values. The first is scope (kind of trials) → populations for these trials. If people
+        follow all models as in the pilot, there is a single population. Otherwise, each planted
+        model has a population with distant rivals and one with close rivals. The second value lists
+        (scope, name of the population) if its ceiling or accuracy cannot be reached. Populations
+        with close rivals get the nearest possible values and are not listed.
 
     Raises:
         InputError: if a ceiling is not between .5 and 1, or fewer than two raters saw a trial.
@@ -233,8 +237,8 @@ def calibrate(
         measured_kind = measured.kinds[scope]
         if not 0.5 < measured_kind.ceiling < 1 or measured_kind.raters < 2:
             raise InputError(
-                "A noise ceiling must be above .5 and below 1, and needs at least 2 participants a "
-                f"trial; {scope} has {measured_kind.ceiling:g}, with {measured_kind.raters}."
+                "A noise ceiling must be above .5 and below 1, and needs at least 2 raters for "
+                f"each trial, got {measured_kind.ceiling:g} and {measured_kind.raters} for {scope}."
             )
     if measured.knows(study):
         fits = {(AS_MEASURED, ""): _fit_as_measured(study, measured, kinds)}
@@ -325,7 +329,8 @@ def _fit_close_rivals(
     agreement = (sides == sides[:, [models.index(name)]]).mean(axis=0)
     other_models = [other_model for other_model in models if other_model != name]
     other_models.sort(key=lambda other_model: -agreement[models.index(other_model)])
-    # With as many rivals as were measured, these quantiles are exactly the measured accuracies
+    # If the number of rivals is that of the measured rivals, these quantiles are exactly the
+    # measured accuracies
     quantiles = 1 - (np.arange(len(other_models)) + 0.5) / len(other_models)
     kinds_by_scope = {}
     for scope in kinds:
@@ -337,7 +342,7 @@ def _fit_close_rivals(
 
 
 _FitResult: TypeAlias = "tuple[FloatArray, float, bool]"
-"""Weight of each model, (n_models,); standard deviation of items; whether targets were reached."""
+"""Weights of the models, (n_models,); standard deviation of items; whether targets were reached."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,14 +390,14 @@ class _Aim:
 
 
 def _fit(aim: _Aim, weights: FloatArray | None = None) -> _FitResult:
-    """Fit the weights of the models to their accuracies, and the standard deviation of items.
+    """Fit the standard deviation of items, and the weights that give models their accuracies.
 
     With fixed `weights`, (n_models,), target accuracies are ignored.
     """
     if aim.measured.items is None:
         return _fit_to_ceiling(aim, weights)
-    # The measured standard deviation includes effects that other models predict and the judge does
-    # not predict. These effects are subtracted, because the signal already contains them.
+    # The measured standard deviation includes effects that other models predict, but the model
+    # `judge` does not. These effects are subtracted, because the signal already contains them.
     total, judge_signal = aim.measured.items, aim.signals[:, aim.judge]
     slopes = judge_signal @ aim.signals / max(float(judge_signal @ judge_signal), 1e-12)
     residual_signals = aim.signals - np.outer(judge_signal, slopes)

@@ -35,11 +35,12 @@ AS_MEASURED = "as measured"
 """Name of a population that follows all models, each as closely as the people of a pilot did."""
 
 DISTANT, CLOSE = "distant", "close"
-"""Rivals of a planted model.
+"""Assumptions about the rivals of a planted model.
 
-Distant rivals predict people only as far as they agree with the planted model. In the measured
-study, one model was best. The planted model has the accuracy of this model, and close rivals have
-the accuracies of the other measured models."""
+The planted model is the model that simulated people follow most; its rivals are the other models.
+Distant rivals predict people only as far as they agree with the planted model. Close rivals have
+the accuracies that the models other than the best had in the measured study. In both cases, the
+planted model has the accuracy of the best measured model."""
 
 _NODES = 31  # nodes of Gauss-Hermite quadrature over items
 
@@ -77,7 +78,7 @@ WORTH = (
     "all trials of other pairs of models gives .48, .23, .17 and .05. With more than about five "
     "answers to an item, more items give more information than more people."
 )
-ANSWERS = 5  # answers to each item, hence the default number of participants in a group
+ANSWERS = 5  # answers to each item, and therefore the default number of participants in a group
 SECONDS_PER_TRIAL = 8.5  # the median participant took 23.3 minutes for 165 trials
 
 
@@ -86,7 +87,7 @@ class Population:
     """People and items, for the trials of an experiment.
 
     Attributes:
-        name: planted model, or `AS_MEASURED`.
+        name: planted model (the model that people follow most), or `AS_MEASURED`.
         signal: (n_trials,), the models' prediction, in standard deviations of single answers;
             positive for sentence_2.
         item_sd: (n_trials,), standard deviation of `item` in the latent value, in the same unit.
@@ -102,7 +103,7 @@ class Population:
     rivals: str = ""
 
     def choice_probabilities(self) -> FloatArray:
-        """Return probabilities that a new person prefers sentence_2 of a new item, (n_trials,)."""
+        """Return the probability of choosing sentence_2 for new people and items, (n_trials,)."""
         from scipy.special import ndtr
 
         total = np.sqrt(1 + self.item_sd**2 + (self.following * self.signal) ** 2)
@@ -120,13 +121,14 @@ class Population:
         return float((votes_agreement(shares, raters) @ weights / weights.sum()).mean())
 
     def of_trials(self, rows: IntArray) -> Population:
-        """Return the population for some trials, in this order; trials may be repeated."""
+        """Return the population for the trials `rows`, in their order; trials may be repeated."""
         return replace(self, signal=self.signal[rows], item_sd=self.item_sd[rows])
 
     def answers(self, rows: IntArray, participants: int, rng: np.random.Generator) -> BoolArray:
-        """Draw whether new people prefer sentence_2, (n_experiments, participants, n_rows).
+        """Draw the choices of new people: True if a person prefers sentence_2.
 
-        `rows`, (n_experiments, n_rows), are indices of the trials of a group.
+        `rows`, (n_experiments, n_rows), are indices of the trials of a group. The result has the
+        shape (n_experiments, participants, n_rows).
         """
         experiments, n_rows = rows.shape
         signal = self.signal[rows][:, None]
@@ -143,7 +145,7 @@ def votes_agreement(shares: FloatArray, raters: int) -> FloatArray:
     This is the lower noise ceiling of accuracy for each trial (Golan et al. 2023, Methods). A draw
     among the others counts one half.
 
-    `shares` are probabilities of sentence_2, of any shape.
+    `shares` are probabilities that a person prefers sentence_2, in an array of any shape.
     """
     from scipy.special import bdtr, bdtrc
 
@@ -192,7 +194,7 @@ class TrialPreferences:
         return np.sign(self.differences)
 
     def of_trials(self, rows: IntArray) -> TrialPreferences:
-        """Return the preferences on some trials, in this order."""
+        """Return the preferences on the trials `rows`, in their order."""
         by_trial = ("differences", "evaluates", "groups", "strata")
         return replace(self, **{name: getattr(self, name)[rows] for name in by_trial})
 
@@ -249,10 +251,10 @@ class TrialPreferences:
 
 
 def even_orders(strata: IntArray, simulations: int, rng: np.random.Generator) -> IntArray:
-    """Return random orders of trials, (n_simulations, n_trials), with strata evenly interleaved."""
+    """Return random orders of trials, (n_simulations, n_trials), which mix the strata evenly."""
     # The k trials of a stratum get the sort keys (0 + u) / k, (1 + u) / k, … in random order; each
-    # u is random between 0 and 1. So strata of equal size alternate, and larger ones occur
-    # proportionally more often.
+    # u is random between 0 and 1. So strata of equal size alternate, and larger strata occur more
+    # often, in proportion to their size.
     keys = rng.random((simulations, len(strata)))
     for stratum in np.unique(strata):
         members = np.flatnonzero(strata == stratum)
@@ -263,7 +265,9 @@ def even_orders(strata: IntArray, simulations: int, rng: np.random.Generator) ->
 
 @dataclass(frozen=True, eq=False)
 class ScopedPreferences:
-    """Preferences of models on all trials except catch trials; scopes are subsets of these trials.
+    """Preferences of models on all trials except catch trials, and in each scope.
+
+    A scope is a subset of these trials.
 
     Attributes:
         all_trials: preferences on all trials except catch trials. A trial evaluates the models that
@@ -285,9 +289,10 @@ class ScopedPreferences:
 
 
 def preferences_by_scope(trials: Iterable[Trial], table: ScoreTable) -> ScopedPreferences:
-    """Return the models' preferences on all trials except catch trials, with a mask for each scope.
+    """Return the models' preferences on all trials except catch trials.
 
-    Scores are matched by the texts of sentences. Two sentences of probability zero are a tie.
+    The result also has a mask for each scope. Scores are matched by the texts of sentences. Two
+    sentences of probability zero are a tie.
 
     Raises:
         InputError: if sentences have no scores, a trial targets a model without scores, or all

@@ -49,19 +49,23 @@ _MAX_ANSWERS = 500_000  # maximum number of simulated answers in memory
 
 @dataclass(frozen=True, eq=False)
 class PopulationPower:
-    """Power for people and items from one population; rates are shares of experiments.
+    """Power for people and items from one population.
+
+    Rates are shares of simulated experiments. A planted model is the model that people are assumed
+    to follow most; its rivals are the other models.
 
     Attributes:
-        rivals: `DISTANT` or `CLOSE` for a planted model; otherwise empty.
+        rivals: `DISTANT` or `CLOSE` for a planted model (see `population`); otherwise empty.
         favourite: index of the planted model; without a planted model, index of the model with the
             highest expected accuracy.
-        accuracy: (n_models,), expected share of choices that a model predicts on its own trials; a
-            tie counts one half. The value is nan for a model without trials.
+        accuracy: (n_models,), expected share of choices that a model predicts, on the trials that
+            evaluate it; a tie counts one half. The value is nan for a model without trials.
         better: (n_models, n_models), rate at which the row's model is significantly better than the
             column's.
         first_by_trials: (n_trials,), rate at which the favourite has the highest accuracy on the
-            first 1, 2, … trials. Trials are in random orders that mix model pairs evenly. A tie of
-            k models counts 1/k. An experiment counts 0 if these trials do not evaluate every model.
+            first 1, 2, … trials. Trials are in random orders that mix model pairs evenly. If k
+            models share the highest accuracy, the experiment counts 1/k. It counts 0 as long as its
+            first trials do not evaluate every model.
     """
 
     name: str
@@ -79,7 +83,7 @@ class PopulationPower:
 
 @dataclass(frozen=True, eq=False)
 class Power:
-    """Power in one scope, for each population.
+    """Power in one scope (set of trials), for each population.
 
     Rates are shares of simulated experiments; their standard error is at most 1 / (2 ·
     sqrt(simulations)).
@@ -98,7 +102,7 @@ class Power:
 
     @property
     def parts(self) -> tuple[Power, ...]:
-        """Power for distant rivals and for close rivals, or for people as measured."""
+        """Two parts, for distant and for close rivals; or one part, for people as measured."""
         return tuple(
             replace(self, populations=tuple(p for p in self.populations if p.rivals == assumed))
             for assumed in dict.fromkeys(population.rivals for population in self.populations)
@@ -151,15 +155,15 @@ def simulate_power(
 
     Every experiment has new people and new items. Each trial of a group is replaced by a random
     trial of the design with the same condition and models. Item effects, which the models do not
-    predict, are drawn again. Every experiment is analysed as in `analyze`. All pairs of models,
-    and all models against the lower noise ceiling, are one family, corrected by Benjamini and
-    Hochberg. Tests are signed-rank tests over group means, or crossed tests. A group without trials
-    of a model is left out of this model's tests. Participants who are alone in their group have no
-    noise ceiling.
+    predict, are drawn again. Every experiment is analysed as in `analyze`. The tests of all pairs
+    of models, and of all models against the lower noise ceiling, are one family. They are corrected
+    by the method of Benjamini and Hochberg. Tests are signed-rank tests over group means, or
+    crossed tests. If no trial of a group evaluates a model, the model's tests leave out the group.
+    Participants who are alone in their group have no noise ceiling.
 
-    By default, `groups` is the design's number. Additional groups see new items like the design's;
-    with fewer groups, some of the design's trials are left out. By default, `units` are those that
-    `analyze` selects for this scope.
+    By default, `groups` is the design's number of groups. Additional groups see new items of the
+    same kinds as the design's items. With fewer groups, some of the design's trials are left out.
+    By default, `units` are those that `analyze` selects for this scope.
 
     Raises:
         InputError: if there are no participants, groups or simulations.
@@ -220,8 +224,8 @@ class ScopePower:
 
     Attributes:
         planned: power with the design's numbers of groups and participants.
-        sizes: power with half and twice the people in a group, and with half and twice the groups,
-            where each group has different items.
+        sizes: power with half and twice the number of people in a group, and with half and twice
+            the number of groups. Each group has different items.
         smaller: trials per group in a smaller experiment → `Power.range_better`.
     """
 
@@ -232,7 +236,7 @@ class ScopePower:
     precision: Precision
 
     def single_test(self, size: Power, effect: float) -> dict[str, float]:
-        """Return results of a single crossed test for an experiment of this size, by column."""
+        """Return results of one crossed test (of people and items) for this size, by column."""
         precision, counts = self.precision, (size.groups, size.participants)
         return {
             "standard_error": precision.standard_error(*counts),
@@ -250,7 +254,7 @@ class DesignPower:
     Attributes:
         populations: people and items of simulated experiments; see `calibrate`.
         unreached: scope and name of each population that does not reach the measured values.
-        scopes: power of each kind of trial, and of all together (`overall`).
+        scopes: power of each kind of trial, and of all kinds together (`overall`).
     """
 
     models: tuple[str, ...]
@@ -305,12 +309,12 @@ def design_power(
 
     By default, people are calibrated to experiment 1 of the 2023 study. `smallest_effect` is the
     smallest difference of accuracies that matters. `groups`, `participants`, `simulations` and
-    `seed` are those of `simulate_power`. `progress` is called before each simulation of a kind and
-    size, with the numbers of completed and of all simulations.
+    `seed` are those of `simulate_power`. A simulation has one kind of trials and one size. Before
+    each simulation, `progress` is called with the numbers of completed and of all simulations.
 
     Raises:
-        InputError: if a sentence or model has no scores, no trials allow a comparison of two
-            models, a ceiling is out of range, or a number is too small or too large.
+        InputError: if a sentence or model has no scores; if no kind of trials evaluates two models;
+            if a ceiling is out of range; or if a number is too small or too large.
     """
     if len(table.models) < 2:
         raise InputError(
@@ -334,8 +338,8 @@ def design_power(
         scope: [x for x in all_populations[scope] if x.name in (AS_MEASURED, *kind.models)]
         for scope, kind in kinds.items()
     }
-    # (number of groups, participants in each): as planned, then with half or twice the number of
-    # participants, then with half or twice the number of groups
+    # (number of groups, participants in each group). The planned size comes first. Sizes with half
+    # or twice the participants, then with half or twice the groups, follow.
     sizes = [(groups, participants)]
     sizes += [(groups, n) for n in (participants // 2, 2 * participants) if n]
     sizes += [(n, participants) for n in (groups // 2, 2 * groups) if n]

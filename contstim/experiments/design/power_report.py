@@ -37,7 +37,7 @@ ALTERNATIVE = (
 
 
 def power_report(power: DesignPower, picture: Picture | None = None) -> Report:
-    """Build the page on the power of a design, with warnings at the top of the page."""
+    """Build the page on the power of a design; warnings are at its top."""
     texts = passages(
         *(__package__, "power.md.jinja"),
         power=power,
@@ -131,7 +131,7 @@ def _size_parts(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]:
     tests = [results[size].units for size in sizes]
     names = [f"{n_groups} × {people}" for n_groups, people in sizes]
     shares = (f"significant, {name} ({test})" for name, test in zip(names, tests, strict=True))
-    yield Table(("scope", *shares, *(f"detectable, {name}" for name in names), "buy"), rows)
+    yield Table(("scope", *shares, *(f"detectable, {name}" for name in names), "add"), rows)
     yield Paragraph(texts["names"], note=True)
     if len(set(tests)) > 1:
         yield Paragraph((strong(texts["tests"]),))
@@ -195,10 +195,10 @@ def power_table(power: DesignPower) -> Columns:
     """Return a row for each scope, population, and ordered pair of models.
 
     `people` is `AS_MEASURED`, or the planted model, which simulated people follow most. With a
-    planted model, only rows in which this model is `model` are returned, once for distant and once
-    for close `rivals` (see `population`). `significantly_better` is the rate at which the test is
-    significant in favour of `model`. `first` is the rate at which `model` has the highest accuracy;
-    it is empty if `model` is not the favourite.
+    planted model, only rows in which this model is `model` are returned. There is one row for
+    distant and one for close `rivals` (see `population`). `significantly_better` is the rate at
+    which the test is significant in favour of `model`. `first` is the rate at which `model` has the
+    highest accuracy. It is empty if `model` is not the favourite (`PopulationPower.favourite`).
     """
     return rows_table(
         {
@@ -223,8 +223,9 @@ def size_table(power: DesignPower) -> Columns:
     """Return a row for each scope and size of the experiment, with the planned size first.
 
     Each rate has two columns, its minimum and maximum over distant and close rivals (`population`).
-    `significantly_better` is the mean over comparisons of the favourite with other models. Columns
-    after `first_high` are results of a single crossed test at .05 (`ScopePower.single_test`).
+    The rate `significantly_better` is a mean over all comparisons of the favourite (the planted or
+    best model) with other models. Columns after `first_high` are results of one crossed test of
+    people and items, at .05 (`ScopePower.single_test`).
     """
     return rows_table(
         {

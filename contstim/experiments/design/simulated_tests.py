@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
 
 _N_EXPERIMENTS = 100  # number of experiments for the variances of items, people and answers
-_NODES = 400  # number of quantiles of an estimated standard error
-LEVEL = 0.05  # level of two-sided tests, and of each of the two one-sided tests of equivalence
+_NODES = 400  # number of quantiles that represent the distribution of a standard error
+LEVEL = 0.05  # level of a two-sided test; in tests of equivalence, level of each one-sided test
 
 
 def significantly_better(
@@ -98,7 +98,7 @@ def significantly_better(
 def group_jackknives(
     answers: Sequence[BoolArray], sides: Sequence[FloatArray], evaluates: Sequence[BoolArray]
 ) -> list[GroupJackknife]:
-    """Return jackknives of the accuracies of many experiments; see `significantly_better`."""
+    """Return a jackknife of accuracies for each group; arguments as in `significantly_better`."""
     groups, items = [], 0
     for group_answers, model_sides, mask in zip(answers, sides, evaluates, strict=True):
         chosen, agreement = _choices_and_agreement(group_answers)
@@ -112,8 +112,8 @@ def group_jackknives(
 def group_means(answers: BoolArray, sides: FloatArray, evaluates: BoolArray) -> FloatArray:
     """Return a group's accuracies and lower noise ceilings, (n_experiments, 2 * n_models).
 
-    Both are nan if the group has no trial of the model. Ceilings are also nan if the group has one
-    participant. The arguments are those of `significantly_better`, for one group.
+    Both are nan if no trial of the group evaluates the model. Ceilings are also nan if the group
+    has only one participant. The arguments are those of `significantly_better`, for one group.
     """
     chosen, other_agreement = (x.mean(axis=1)[..., None] for x in _choices_and_agreement(answers))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -125,7 +125,7 @@ def group_means(answers: BoolArray, sides: FloatArray, evaluates: BoolArray) -> 
 
 
 def _choices_and_agreement(answers: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Return people's choices, and their agreement with the majority of the others.
+    """Return people's choices, and each person's agreement with the majority of the others.
 
     Both have the shape (n_experiments, n_people, n_trials). Choices are 1 for sentence_2 and -1 for
     sentence_1. Agreement is nan for people who are alone in their group.
@@ -137,7 +137,7 @@ def _choices_and_agreement(answers: BoolArray) -> tuple[FloatArray, FloatArray]:
 
 
 def family_limits(trials: TrialPreferences, groups: int, participants: int) -> Detectability:
-    """Compute which effects signed-rank tests over groups can detect; no answers are needed.
+    """Compute, before any answers, which effects signed-rank tests over groups can detect.
 
     If `groups` is larger than the number of groups of the design, these groups are repeated. With
     one participant in each group, there is no noise ceiling.
@@ -162,8 +162,8 @@ class Precision:
         items: (n_pairs,), variance due to the group's items.
         people: (n_pairs,), variance due to a person.
         answers: (n_pairs,), variance due to a person's single answers.
-        trials: (n_pairs,), degrees of freedom of items: number of a group's trials that evaluate
-            either model, minus the number of means computed from them.
+        trials: (n_pairs,), degrees of freedom of items. This is the number of a group's trials that
+            evaluate one model or both, minus the number of means computed from these trials.
         evenness: (n_pairs,), ratio of actual to nominal degrees of freedom of estimated variances;
             below 1 if some items influence a result more than others.
         widest: (n_pairs,), largest possible difference of accuracies; it is small for models that
@@ -193,8 +193,8 @@ class Precision:
         """Return degrees of freedom of the crossed test, (n_pairs,); see `analysis.crossed`."""
         between = np.maximum(1.0, groups - 1 if groups > 1 else self.trials)
         if participants == 1:
-            # With one participant per group, the test compares groups, or items if there is one
-            # group
+            # With one participant per group, the test compares groups. With one group, it compares
+            # items.
             return np.broadcast_to(between, self.items.shape).astype(np.float64)
         items = self.items + self.answers / participants
         people = (self.people + self.answers) / participants
@@ -220,7 +220,7 @@ class Precision:
         return self._power(effect, groups, participants, limits)
 
     def _power(self, effect: float, groups: int, participants: int, limits: FloatArray) -> float:
-        """Return `power` for given limits, whose computation takes most of the time."""
+        """Return `power`, given the limits of significance, which take most time to compute."""
         from scipy.special import ndtr
 
         errors = self._usable_errors(effect, groups, participants)
@@ -231,8 +231,8 @@ class Precision:
     def equivalence(self, margin: float, groups: int, participants: int) -> float:
         """Return the power to show that two equal models differ by less than a margin.
 
-        Two one-sided tests at .05 must both reject (Schuirmann 1987), that is, the 90 % interval
-        must be within the margin. The power is averaged over pairs of models.
+        Two one-sided tests at .05 must both reject (Schuirmann 1987). This is equivalent to a 90 %
+        interval within the margin. The power is averaged over pairs of models.
         """
         from scipy.special import ndtr
 
@@ -286,7 +286,7 @@ def measure_precision(
     participants: int = 10,
     seed: int = 0,
 ) -> Precision:
-    """Estimate variances of items, people and single answers from crossed tests of simulations."""
+    """Estimate variances of items, people and single answers from simulated experiments."""
     rng = np.random.default_rng(seed)
     people = max(2, participants)
     rows_by_group = trials.rows_by_group()

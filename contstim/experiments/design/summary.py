@@ -49,8 +49,9 @@ class DesignSummary:
         balance: condition → (3, 2): mean words, characters and word frequency (Zipf scale) of
             sentence_1 and sentence_2 over its trials.
         notes: topic → text about the design, possibly empty. The topics are the sections of
-            summary.md.jinja, and `tests`, which says why crossed tests replace tests over too few
-            groups.
+            summary.md.jinja, and `tests`. The text of `tests` is not empty if there are too few
+            groups for tests over groups; it says that crossed tests (of people and items) replace
+            them.
     """
 
     groups: int
@@ -128,7 +129,7 @@ def _roles(
         pairs = {pair for pair, _ in uses}
         # In a correct design, minimum and maximum are equal
         numbers = [uses[pair, group] for pair in pairs for group in range(1, groups + 1)]
-        # Trials without models are no model pair
+        # Trials without models do not count as a model pair
         roles[key] = (len(pairs - {frozenset([""])}), min(numbers), max(numbers))
     return roles
 
@@ -143,7 +144,7 @@ def _sources(trials: Iterable[Trial]) -> dict[tuple[Condition, Kind], int]:
 
 
 def _balance(trials: Sequence[Trial], frequencies: WordFrequencies) -> FloatArray:
-    """Return means over trials of each of `MEASURES`, for sentence_1 and sentence_2, (3, 2)."""
+    """Return the mean of each of `MEASURES` for sentence_1 and sentence_2, (3, 2)."""
     measured = [
         [
             [float(len(sentence)), float(len(sentence.bare)), frequencies.mean_zipf(sentence)]
@@ -195,7 +196,7 @@ def summary_report(summary: DesignSummary) -> Report:
 
 
 def summary_figure(summary: DesignSummary) -> Figure:
-    """Draw trials by group and condition, sentences by source, and the balance between sides."""
+    """Draw numbers of trials and of sentences, and the measures of sentence_1 and sentence_2."""
     from matplotlib.ticker import MaxNLocator
 
     figure = new_figure(9, 6)
@@ -240,11 +241,12 @@ def summary_figure(summary: DesignSummary) -> Figure:
 
 @dataclass(frozen=True)
 class SentenceNeeds:
-    """The natural sentences that a study needs: one row per use, and the sum in the last row.
+    """The number of natural sentences that a study needs, for each use and in total.
 
     Attributes:
-        rows: use of the sentences, number of model pairs or groups, number of sentences for each
-            model pair or group, and product of both numbers. The use in the last row is `in all`.
+        rows: one row for each use of the sentences. It has the use, the number of model pairs or
+            groups, the number of sentences for each of them, and the product of both numbers. The
+            last row is the total; its use is `in all`.
     """
 
     rows: tuple[tuple[str, int, int, int], ...]
@@ -271,9 +273,10 @@ def sentences_needed(
 ) -> SentenceNeeds:
     """Return the minimum number of natural sentences for a study that uses each sentence once.
 
-    Each triplet and catch trial uses one sentence, each natural pair and random pair two. Pairs and
-    triplets are selected separately and may share sentences, which the summary of a design counts.
-    This is a minimum: triplets and natural pairs improve with the number of candidate sentences.
+    Each triplet and each catch trial uses one sentence. Each natural pair and each random pair uses
+    two sentences. Pairs and triplets are selected separately and may share sentences. The summary
+    of a design counts shared sentences. More sentences than this minimum give better triplets and
+    natural pairs.
 
     Raises:
         InputError: if there are fewer than two models, or a number is negative.

@@ -65,10 +65,10 @@ def verify_design(
 def _id_errors(trials: Iterable[Trial], groups: int) -> Iterator[str]:
     for trial_id, times in Counter(trial.trial_id for trial in trials).items():
         if times > 1:
-            yield f"{trial_id} names {times} trials"
+            yield f"{times} trials have the trial_id {trial_id}"
     for trial in trials:
         if not 1 <= trial.group <= groups:
-            yield f"{trial.trial_id} is in group {trial.group}"
+            yield f"{trial.trial_id} is in group {trial.group}, not in one from 1 to {groups}"
 
 
 def _attention_errors(trials: Sequence[Trial], groups: int) -> Iterator[str]:
@@ -89,8 +89,8 @@ def _comparison_errors(
     *,
     twins: bool,
 ) -> Iterator[str]:
-    # Expected trials are derived without the functions that build trials, in order to find errors
-    # of these functions
+    # Expected trials are derived without the functions that build trials. So this check finds
+    # errors in these functions.
     expected: Counter[tuple[str, ...]] = Counter()
     for pair in pairs:
         fields = (pair.trial_id, pair.model_1, pair.model_2)
@@ -139,7 +139,7 @@ def _filler_errors(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
             if uses[text] != 1:
                 yield f"{text!r} is used {uses[text]} times"
             if text in sources:
-                yield f"{text!r} is the natural sentence of two synthetic ones"
+                yield f"{text!r} is also the natural sentence of a triplet"
         words = [sorted(text.lower().split(" ")) for text in (first, second)]
         if is_catch and (words[0] != words[1] or first.lower() == second.lower()):
             yield f"{second!r} is not a reordering of the words of {first!r}"

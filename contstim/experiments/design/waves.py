@@ -1,12 +1,18 @@
 """Waves of participants: each wave gets new items of the matches that are still open.
 
-    wave 1   all pairs of models       24 people, each with 36 new items
-    wave 2   pairs of models that no other model beats yet
-    …        until a model beats every other one, or the largest number of people
+A match is the comparison of two models. It is open if more answers can change the verdict.
 
-A list is all items of one participant or, with `people_per_list`, of several. The verdict of
+    wave 1   all matches                                       24 people, each with 36 new items
+    wave 2   matches between models that are not yet beaten    24 people, each with 36 new items
+    …
+
+Waves end when no match is open, for example because one model beats every other model, or when the
+maximum number of people is reached.
+
+A list contains all items of one participant. With `people_per_list`, several participants get the
+same list. Each item is in only one list. Therefore, the verdict of
 `contstim.experiments.analysis.e_values` is valid after every wave, although earlier verdicts decide
-which matches the next wave contains. The reason is that each item is in only one list.
+which matches the next wave contains.
 """
 
 from __future__ import annotations
@@ -44,23 +50,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class WaveRules:
-    """Sizes of waves, and the rule that ends them."""
+    """Sizes of waves, and the values that decide when waves end."""
 
     people_per_wave: Annotated[int, Help("Participants in a wave.", at_least=1)] = 24
     trials_per_person: Annotated[
         int, Help("Trials that compare two models, for each participant.", at_least=1)
     ] = 36
     people_per_list: Annotated[
-        int, Help("Participants who see the same items; they count as one.", at_least=1)
+        int, Help("Participants with the same items; together, they count as one.", at_least=1)
     ] = 1
-    max_people: Annotated[int, Help("Participants in all waves.", at_least=1)] = 300
+    max_people: Annotated[int, Help("Maximum number of participants.", at_least=1)] = 300
     alpha: Annotated[
         float, Help("Maximum probability of ever dropping the best model.", above=0, below=1)
     ] = 0.05
     margin: Annotated[
         float,
         Help(
-            "Stop a match if the shares of answers for the two models differ by less than this.",
+            "Stop comparing two models if their shares of answers differ by less than this.",
             at_least=0,
             at_most=1,
         ),
@@ -72,7 +78,7 @@ class WaveRules:
         return max(0, remaining // self.people_per_list)
 
     def items_per_match(self, n_matches: int) -> int:
-        """Return the number of items that the first wave needs of each match."""
+        """Return the number of items of each match that the first wave needs."""
         return ceil(self.lists(0) * self.trials_per_person / n_matches)
 
     def check(self) -> None:
@@ -104,15 +110,16 @@ class TooFewItemsError(InfeasibleError):
 
 @dataclass(frozen=True)
 class Wave:
-    """A designed wave; a row of the table of waves.
+    """A designed wave, which is a row of the table of waves.
 
     Attributes:
         wave: number of the wave, from 1.
-        first_list, last_list: numbers of the first and last list; a list is a group of trials.
-        people: number of participants to collect.
-        matches: number of pairs of models that its trials compare.
-        items: number of its trials, without catch trials.
-        sha256: checksum of the identifiers of its trials.
+        first_list, last_list: numbers of the wave's first and last list; a list is a group of
+            trials.
+        people: number of participants in the wave.
+        matches: number of matches (pairs of models) that the wave's trials compare.
+        items: number of the wave's trials, without catch trials.
+        sha256: checksum of the identifiers of the wave's trials.
     """
 
     TABLE: ClassVar[str] = "waves"
@@ -127,7 +134,7 @@ class Wave:
 
     @property
     def lists(self) -> range:
-        """Numbers of its lists."""
+        """Numbers of the wave's lists."""
         return range(self.first_list, self.last_list + 1)
 
     @property
@@ -137,7 +144,7 @@ class Wave:
 
     @classmethod
     def of(cls, number: int, trials: Sequence[Trial], people: int) -> Wave:
-        """Describe the trials of a wave; each list gets the same number of people, at least one."""
+        """Describe the trials of a wave; all lists get equally many people, at least one each."""
         groups = [trial.group for trial in trials]
         n_lists = max(groups) - min(groups) + 1
         people = n_lists * max(1, people // n_lists)
@@ -152,7 +159,7 @@ class Wave:
         return [trial for trial in trials if trial.group in self.lists]
 
     def is_in(self, trials: Iterable[Trial]) -> bool:
-        """Return whether the trials of this wave, unchanged, are among those of all waves."""
+        """Return whether the trials of all waves contain the trials of this wave, unchanged."""
         wave_trials = self.trials_of(trials)
         return bool(wave_trials) and Wave.of(self.wave, wave_trials, self.people) == self
 
@@ -181,17 +188,18 @@ def design_wave(
 ) -> list[Trial]:
     """Design the next wave: new items of the open matches, in equal numbers.
 
-    Triplets are used in the order of their table, which must not depend on answers. For each trial
-    of a list, the first unused item that shares no sentence with the list is used. If all unused
-    items of the match share a sentence, items of a list may have the same natural sentence, because
-    natural sentences are not displayed. All lists of a wave have the same catch trials.
+    The items are triplets, in the order of their table, which must not depend on answers. Each
+    trial of a list gets the first unused item of its match that has no sentence in common with the
+    list's other items. If there is no such item, it gets the first unused item whose synthetic
+    sentences are new to the list. The natural sentence may then occur in two items of the list,
+    because natural sentences are not displayed. All lists of a wave have the same catch trials.
 
     Args:
         rules: sizes of waves.
-        matches: open matches.
+        matches: open matches, as pairs of names of models.
         triplets: triplets of all pairs of models.
         earlier: trials of earlier waves, whose items are not used again.
-        people: number of participants of earlier waves.
+        people: number of participants in earlier waves.
         natural: sentences for catch trials.
         catch_per_group: number of catch trials of a participant.
         rejected: identifiers of rejected triplets.
@@ -214,9 +222,9 @@ def design_wave(
         match = max(missing, key=missing.__getitem__)
         total = max(len(by_match.get(m, [])) + n for m, n in missing.items())
         raise TooFewItemsError(
-            f"The next wave needs {needed[match]} new items of {' × '.join(match)}, but "
-            f"{len(pools[match])} are left: search {total} triplets of each pair of models "
-            "(per_pair of [triplets]; without this key, a study searches enough triplets).",
+            f"The next wave needs {needed[match]} new items of {' × '.join(match)}, but only "
+            f"{len(pools[match])} are left. Search {total} triplets for each pair of models "
+            "(`per_pair` of [triplets]). Without this key, a study searches enough triplets.",
             total,
         )
     first = max((trial.group for trial in earlier), default=0) + 1
@@ -225,8 +233,8 @@ def design_wave(
         texts: set[str] = set()
         shown_texts: set[str] = set()
         for match in turn:
-            # The first item that shares no sentence with the list or, without such an item, the
-            # first one whose synthetic sentences the list does not display yet
+            # The first item without any sentence of the list; or else, the first item whose
+            # synthetic sentences the list does not display yet
             unused = pools[match]
             fitting = chain(
                 (t for t in unused if texts.isdisjoint(s.bare for s in t.sentences)),
@@ -235,9 +243,9 @@ def design_wave(
             item = next(fitting, None)
             if item is None:
                 raise TooFewItemsError(
-                    f"List {group} needs another item of {' × '.join(match)}: all "
-                    f"{len(unused)} unused ones share a sentence with other items of the "
-                    "list. Search more triplets (`per_pair` of [triplets]).",
+                    f"List {group} needs another item of {' × '.join(match)}, but each of the "
+                    f"{len(unused)} unused items has a synthetic sentence that the list already "
+                    "displays. Search more triplets (`per_pair` of [triplets]).",
                     len(by_match[match]) + len(schedule),
                 )
             unused.remove(item)
@@ -270,13 +278,16 @@ def _schedule(
 def simulate_waves(
     rules: WaveRules, models: Sequence[str], play: Play
 ) -> Iterator[tuple[Verdict, int, Counter[ModelPair]]]:
-    """Yield, after each wave, the verdict, the number of people and the items of each match so far.
+    """Yield the verdict, the number of people, and the number of items of each match.
+
+    There is one result after each wave, about this wave and all earlier ones.
 
     Args:
         rules: sizes of waves.
         models: names of the models.
-        play: function that takes a match, a number of lists, and the number of trials of this match
-            in each of these lists. It returns the outcomes of the lists, (n_lists,), from -1 to 1.
+        play: function that simulates answers. It takes a match, a number of lists, and the number
+            of trials of this match in each of these lists. It returns the outcome of each list,
+            (n_lists,), from -1 (all answers for the second model) to 1 (all for the first model).
     """
     outcomes: dict[ModelPair, FloatArray] = {pair: np.empty(0) for pair in combinations(models, 2)}
     items = Counter(dict.fromkeys(outcomes, 0))
@@ -346,7 +357,7 @@ def expected_size(
 
 
 def _strengths(accuracies: FloatArray) -> FloatArray:
-    """Return strengths whose differences predict each model's mean accuracy against all others."""
+    """Return strengths of the models; their differences predict the models' mean accuracies."""
     from scipy.special import ndtr
 
     strengths = np.zeros(len(accuracies))

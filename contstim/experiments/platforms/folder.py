@@ -1,4 +1,8 @@
-"""Export to a folder, all files or none, with a record; templates of exported files."""
+"""Export to a folder, and templates of exported files.
+
+Either all files of an export are written or none. A record (export.meta.json) describes the
+export.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,7 @@ def staging_folder(folder: Path) -> Iterator[Path]:
         outermost_first = (*reversed(target.parent.parents), target.parent)
         missing = next((path for path in outermost_first if not path.exists()), None)
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Inside the target if it exists, so that moving stays within a file system
+        # Inside the target if it exists, so that files move within one file system
         work = (target if target.is_dir() else target.parent) / f".{os.getpid()}.partial"
         try:
             work.mkdir()
@@ -66,7 +70,7 @@ def staging_folder(folder: Path) -> Iterator[Path]:
 
 
 def refuse_others(folder: Path, *, ours: Collection[str] = ()) -> None:
-    """Raise an error if a path is a file, or a folder with other files than `ours`."""
+    """Raise an error if a path is a file, or a folder that contains files not in `ours`."""
     if folder.is_file():
         raise InputError(f"{folder} is a file. Name a folder.")
     if folder.is_dir() and not {path.name for path in folder.iterdir()} <= {*ours}:
@@ -107,7 +111,7 @@ class ExportFolder:
         ]
 
     def rows(self, name: str, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
-        """Add a CSV file of rows. All texts are quoted; cells that a row lacks are empty."""
+        """Add a CSV file of rows. All texts are quoted; missing cells of a row are empty."""
         rows = list(rows)
         table = {c: [row.get(c, "") for row in rows] for c in columns}
         self._add(name, partial(write_table, columns=table))
@@ -121,7 +125,7 @@ class ExportFolder:
         self._add(name, partial(write_text, text=text))
 
     def readme(self, text: str | None = None, **facts: object) -> None:
-        """Add README.md: a template, by default the platform's, filled with values."""
+        """Add README.md. It is `text`, by default the platform's template, filled with `facts`."""
         template_text = template(f"{self._platform}.md") if text is None else text
         self.text("README.md", Template(template_text).substitute(facts))
 
@@ -162,9 +166,10 @@ def template(name: str) -> str:
 
 
 def script(name: str, values: Mapping[str, object], literal: Callable[[Any], str]) -> str:
-    """Return a program from a template, with placeholders (keys of `values`) replaced by values.
+    """Return the program of a template, whose placeholders are the keys of `values`.
 
-    `literal` converts a value to a literal of the program's language.
+    The values replace the placeholders. `literal` converts a value to a literal of the program's
+    language.
     """
     text = template(name)
     for placeholder, value in values.items():

@@ -1,16 +1,19 @@
-"""Gorilla: write a spreadsheet for each list, in the columns of the user's task; read Gorilla data.
+"""Gorilla: write a spreadsheet for each presentation list, and read Gorilla's data.
+
+A spreadsheet has the columns of the user's task in Gorilla.
 
 Facts on spreadsheets from support.gorilla.sc (*How To: Task Builder 2*, *Walkthrough:
 Spreadsheets*, *Getting Started: Formatting*): a row is a trial, and `display` names the sequence of
 screens that shows it. Rows with the same number under `randomise_trials` are shuffled. Further
-columns are metadata and are returned with the data, as `Spreadsheet: NAME` in Task Builder 2 and as
-`NAME` in Task Builder 1. Texts may contain HTML and Markdown.
+columns are metadata, which Gorilla returns with the data. A column NAME is then called
+`Spreadsheet: NAME` in Task Builder 2, and `NAME` in Task Builder 1. Texts may contain HTML and
+Markdown.
 
 Facts on data (*Data columns*): a row is an event. If a button of the scale was pressed, the `Zone
 Name` (Task Builder 1) or the `Object Name` (Task Builder 2) is the name of the button: resp1 …
 resp6, from left to right. There are also rows for instructions, fixation screens, `BEGIN TASK`,
-`END TASK` and `END OF FILE`. Columns of a second spreadsheet end in `-` and four characters, such
-as `trial_id-ab12`.
+`END TASK` and `END OF FILE`. Names of columns of a second spreadsheet end in `-` and four
+characters, for example `trial_id-ab12`.
 """
 
 from __future__ import annotations
@@ -58,19 +61,19 @@ def export_gorilla(
     language: Language = "en",
     seed: Seed = 0,
 ) -> Exported:
-    """Write spreadsheets for Gorilla, and a README that says what to do.
+    """Write spreadsheets for Gorilla, and a README that describes the next steps.
 
-    With `--template`, each spreadsheet is a copy of your task's spreadsheet in which rows of trials
-    replace the rows of the display.
+    With `--template`, each spreadsheet is a copy of your task's spreadsheet. In the copy, the
+    exported trials replace the rows with the display `--display`.
 
     Example: `contstim export gorilla --trials trials.csv --template task.csv --left text_a --right
     text_b --out gorilla`
 
     Raises:
-        InputError: if the template cannot be read; if it lacks a column, or both sentences are in
-            the same column; if no row shows the display, or the rows that show it are not
-            adjacent; if `stimulus_lists` refuses the trials; if there are no texts in the
-            language; or if the folder contains other files.
+        InputError: if the template cannot be read or lacks a column; if both sentences are in the
+            same column; if no row has the display, or its rows are not adjacent; if
+            `stimulus_lists` refuses the trials; if there are no texts in the language; or if the
+            folder contains other files.
     """
     source = template or "The spreadsheet without a template"
     # The default spreadsheet is for a task with three displays: "instructions", "trial" and "end"
@@ -143,9 +146,10 @@ def import_gorilla(files: Sequence[Path | str], trials: Sequence[Trial]) -> alig
     --out responses.csv`
 
     Args:
-        files: data files of one experiment, such as one for each spreadsheet or version. The
-            position of a trial is its rank in the order of the participant's ratings in the files.
-            If a trial was shown but not rated, its rating is missing.
+        files: data files of one experiment, for example one file for each spreadsheet. The ratings
+            of a participant are numbered in the order of the files and their rows; these numbers
+            are the positions of the trials. If a trial was shown but not rated, its rating is
+            missing.
         trials: trials of the exported spreadsheets.
 
     Raises:
@@ -165,7 +169,7 @@ def import_gorilla(files: Sequence[Path | str], trials: Sequence[Trial]) -> alig
 def _read_answers(
     path: Path, position: Counter[str]
 ) -> Iterator[alignment.RecordedAnswer | InputError | str]:
-    """Yield the answers of a file, errors of unreadable rows, and notes on the file.
+    """Yield a file's answers, an error for each unreadable row, and notes about the file.
 
     `position` is participant → position of the last rating; it is updated here.
     """
@@ -201,7 +205,8 @@ def _read_answers(
             about = {"position": position[participant], "rt_ms": "" if rt_ms in MISSING else rt_ms}
             yield alignment.recorded_or_unreadable(row.where, **cells, rating=pressed[1], **about)
         elif key not in unrated:
-            # This row is about another event. The rating is missing if no row of the trial has one
+            # This row is about another event of the trial. If no row of the trial has a rating, the
+            # rating is missing
             unrated[key] = alignment.recorded_or_unreadable(row.where, **cells, rating="")
     yield from (answer for key, answer in unrated.items() if key not in rated)
     yield f"{path}: skipped {quantity(n_others, 'row')} without a trial_id."
@@ -227,7 +232,11 @@ def _columns_of(path: Path, header: Iterable[str], names: Sequence[str]) -> list
 
 
 def _one_value(row: Row, columns: Sequence[str]) -> str:
-    """Return a row's value in these columns, whose filled cells must be equal."""
+    """Return a row's only value in these columns; empty if all these cells are empty.
+
+    Raises:
+        InputError: if the cells have different values.
+    """
     values = {row.cells.get(column, "") for column in columns} - {""}
     if len(values) > 1:
         raise InputError(

@@ -1,9 +1,9 @@
 """Displayed texts of trials, presentation lists, and the export of these lists as a table.
 
-Most platforms can show rows in random order. None can show sentence_1 on the left in exactly half
-of the trials of each condition. So an export contains several lists for each group. List 2 mirrors
-the sides of list 1, list 4 mirrors the sides of list 3, and so on. `export csv` writes lists as a
-table for any program that shows rows one after the other.
+Most platforms can show rows in random order. No platform can show sentence_1 on the left in exactly
+half of the trials of each condition. So an export contains several presentation lists for each
+group, which fix the sides. List 2 mirrors the sides of list 1, list 4 mirrors the sides of list 3,
+and so on. `export csv` writes lists as a table for any program that shows rows one after the other.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 def button_facts(scale: Scale, language: str) -> dict[str, str]:
-    """Return the question and facts on the buttons of a scale, for a README.
+    """Return the question to participants, and facts about a scale's buttons, for a README.
 
-    The buttons are a Markdown list that is indented, to be part of another list.
+    The buttons are an indented Markdown list, because the README has them inside another list.
     """
     buttons = enumerate(button_labels(scale, language), start=1)
     return {
@@ -49,11 +49,12 @@ _SPECIAL_CHARACTERS = re.compile(
 
 
 def as_html(text: str) -> str:
-    """Replace each character with a special meaning by a numeric character reference.
+    """Replace each special character by a numeric character reference.
 
-    HTML and CommonMark display such a reference as the character and never treat it as markup
-    (CommonMark 0.31, section 2.5). So no platform reads the text as HTML, Markdown, piped text
-    (`${…}`), a tag in double brackets, or a spreadsheet formula. `html.unescape` restores the text.
+    HTML and CommonMark display the character for such a reference, and never treat the reference as
+    markup (CommonMark 0.31, section 2.5). So no platform reads the text as HTML, Markdown, piped
+    text (`${…}`), a tag in double brackets, or a spreadsheet formula. `html.unescape` restores the
+    text.
     """
     return _SPECIAL_CHARACTERS.sub(lambda match: f"&#{ord(match[0])};", text)
 
@@ -66,14 +67,15 @@ def stimulus_lists(
     seed: int = 0,
     scales: Collection[Scale] = (Scale.CONFIDENCE, Scale.CHOICE),
 ) -> list[list[dict[str, Any]]]:
-    """Create the lists of all groups, in mirrored pairs.
+    """Create the presentation lists of all groups; two consecutive lists have mirrored sides.
 
     Each list has a row for every trial of its group, in order of presentation. Keys of a row are
-    the column names of exports. Sorting the names of lists as text gives the order of the lists.
+    the column names of exports. The alphabetical order of the lists' names is the order of the
+    lists.
 
-    If `per_group` is odd, sides are not balanced over the lists of a group. `show` formats a
-    displayed text as a cell. `scales` are the scales that the platform supports, by default the
-    scales with buttons.
+    `per_group` is the number of lists of a group. If it is odd, sides are not balanced over the
+    lists of a group. `show` formats a displayed text as a cell. `scales` are the scales that the
+    platform supports, by default the scales with buttons.
 
     Raises:
         InputError: if `per_group` is below 1, the trials are invalid (`check_trials`), or the
@@ -145,7 +147,9 @@ def export_csv(
     participants: Annotated[int, Help("Number of participants per group.", at_least=1)] = 10,
     seed: Seed = 0,
 ) -> Exported:
-    """Write a table of each participant's trials, in order and with sides, for any program.
+    """Write a table of each participant's trials, for any program.
+
+    The rows are in order of presentation, and state the sides of the sentences.
 
     Example: `contstim export csv --trials trials.csv --participants 20 --out plain`
 

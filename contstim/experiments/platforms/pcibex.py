@@ -1,17 +1,18 @@
-"""Export of a table and a PennController 2 script to PCIbex Farm, and import of the results.
+"""PCIbex Farm: export of a table and a PennController 2 script, and import of the results.
 
 Facts from doc.pcibex.net (*Template*, *GetTable*, *Sequence*, *Counterbalancing*) and the source of
 PennController 2.0: columns named group, item and label (in capital or small letters) have special
 meanings. A participant runs the rows of one group. PCIbex sorts the groups by name. Earlier
-versions sort the groups by the position of each group's first row, which gives the same order in
-exported tables. The index of the participant's group is the counter modulo the number of groups. A
+versions sort the groups by the position of each group's first row. In exported tables, both orders
+are the same. The index of the participant's group is the counter modulo the number of groups. A
 Text element reads its content as HTML.
 
-Results (*Logging data*, *Examining data*, and the source of PennController and Ibex): a comment
-`# 12. EventTime.` names column 12, and a later comment `# 12. …` renames it. The columns after
-EventTime contain logged values of the trial. Each trial has a line with `_Trial_` and `Start`. Each
-selection has a line with `Selection`, the name of the selected element and the time (milliseconds
-since 1970). Commas within a value are written `%2C`; no value is quoted. Example of two trials:
+Facts on results (*Logging data*, *Examining data*, and the source of PennController and Ibex): the
+comment `# 12. EventTime.` gives column 12 a name, and a later comment `# 12. …` gives it another
+name. The columns after EventTime contain logged values of the trial. Each trial has a line with
+`_Trial_` and `Start`. Each selection has a line with `Selection`, the name of the selected element
+and the time (milliseconds since 1970). Commas within a value are written `%2C`; no value is quoted.
+Example of two trials:
 
     # 3. Order number of item.  …  # 13. trial_id.  # 14. left.
     1763,3133,5,PennController,0,_Trial_,Start,1763730000000,…,trial-7,2
@@ -75,9 +76,10 @@ def export_pcibex(
     language: Language = "en",
     seed: Seed = 0,
 ) -> Exported:
-    """Write a table and a PennController script for PCIbex Farm, and a README that says what to do.
+    """Write a table and a PennController script for PCIbex Farm.
 
-    Each group gets two lists, mirrored in their sides; PCIbex draws the order.
+    A README describes the next steps. Each group gets two lists with mirrored sides. PCIbex draws
+    the order of trials.
 
     Example: `contstim export pcibex --trials trials.csv --out pcibex`
 
@@ -129,10 +131,10 @@ def import_pcibex(
     Args:
         files: `results.csv` or raw results. Lines with a trial_id belong to trials. The rating is
             the number of the selected button. The reaction time is the time from the trial's start
-            to the selection. Positions are the order of start times. A trial that was started but
-            has no selection is a missing rating.
+            to the selection. Positions of trials are in the order of their start times. If a trial
+            was started but has no selection, its rating is missing.
         trials: exported trials.
-        selector: the Selector, whose elements are named 1, 2, ….
+        selector: name of the Selector; the names of its elements are 1, 2, ….
 
     Raises:
         InputError: if a file cannot be read, lacks names of columns, or has no trial; see also
@@ -156,9 +158,9 @@ def _read_answers(
             n_others += 1
             continue
         needed_columns(line.where, cells, (_ITEM, _ELEMENT, _PARAMETER, _VALUE, _EVENT))
-        # A participant may submit twice; the reception time distinguishes the submissions. If a
-        # participant has no name, the name is built from the first 12 characters of the address's
-        # hash and the reception time
+        # A participant may submit twice; the reception time distinguishes the submissions. A
+        # participant without a name gets a name: the first 12 characters of the address's hash, and
+        # the reception time
         reception_time = cells.get(_TIME, "")
         unnamed = "-".join(filter(None, (cells.get(_ADDRESS, "")[:12], reception_time)))
         participant = cells.get("participant", "") or unnamed
@@ -198,14 +200,14 @@ def _start_time(lines: Sequence[Row]) -> float:
 
 
 def _start_and_item(lines: Sequence[Row]) -> tuple[float, float]:
-    """Return a trial's start time (if unknown, the time of its first line), and its item number."""
+    """Return the time of a trial's start (or of its first line), and the trial's item number."""
     start = _start_time(lines)
     first = _number(lines[0], _EVENT) if math.isnan(start) else start
     return first, _number(lines[0], _ITEM)
 
 
 def _selections(lines: Sequence[Row], selector: str) -> list[tuple[str, float | str]]:
-    """Return button and reaction time (ms) of each selection in a trial; ("", "") without one."""
+    """Return button and reaction time (ms) of each selection; ("", "") if there is no selection."""
     start, selections = _start_time(lines), list[tuple[str, float | str]]()
     for line in lines:
         cells = line.cells
@@ -225,7 +227,7 @@ def _number(row: Row, name: str) -> float:
 
 
 def _lines(path: Path) -> Iterator[Row | InputError]:
-    """Yield a row (or an error) for each line of data, with column names from comments above."""
+    """Yield a row or an error for each line of data; comments above give the column names."""
     names: dict[int, str] = {}  # column number (from 1) → name
     lines = read_data(path).split("\n")
     for line_number, line in enumerate(lines, start=1):
@@ -256,13 +258,13 @@ def _lines(path: Path) -> Iterator[Row | InputError]:
 
 
 def _update_names(names: dict[int, str], line: str, where: str) -> dict[int, str]:
-    """Return column number (from 1) → name, updated by a comment line."""
+    """Return column number (from 1) → name, after the comment in `line`."""
     if "...First 7..." in line:
         first = {1: _TIME, 2: _ADDRESS, 4: _ITEM}
         return first | {int(n): name for n, name in _SIMPLE.findall(line)}
     if "are in groups of" in line:
         raise InputError(
-            f"{where}: column names for groups of lines cannot be read. Set "
+            f"{where}: this comment names columns for a group of lines, which cannot be read. Set "
             "SIMPLE_RESULTS_FILE_COMMENTS = True on the Ibex server, and download the results "
             "again."
         )

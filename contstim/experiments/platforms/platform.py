@@ -1,11 +1,11 @@
 """Interface of platforms: export of trials, reading of data, or both.
 
-    trials.csv --> Exporter.export --> a folder with a README of the next steps
+    trials.csv --> Exporter.export --> a folder with a README on the next steps
                                                  | participants take part
     responses.csv <-- Reader.read  <-- their data
 
 A platform is a module with one `Platform`, listed in `PLATFORMS` (or in an entry point of your own
-package). `contstim export` and `contstim import` generate their commands from it. The help page of
+package). `contstim export` and `contstim import` have a command for each platform. The help page of
 a command is the docstring of its function, up to `Args:` or `Raises:`. Its options are the
 keyword-only parameters of the function, declared as in `contstim.options`.
 `contstim.testing.platform.PlatformContract` tests the guarantees of every platform.
@@ -37,8 +37,10 @@ class Exported:
     Attributes:
         path: folder, or file to upload to the platform.
         message: description of the result and the next step.
-        warning: task to complete before data collection; empty if there is none.
-        facts: facts for the record next to `path`; None if the export wrote the record itself.
+        warning: what the researcher must still do before data collection; empty if there is
+            nothing.
+        facts: entries for the record (a JSON file next to `path`); None if the export wrote the
+            record itself.
         private: whether only the file's owner may read the record, because it contains a secret.
     """
 
@@ -54,10 +56,10 @@ class Exporter:
     """Exporter of trials to an experiment or to a format for sharing.
 
     Attributes:
-        export: function that writes the trials and a README.md of the next steps into a folder. It
-            raises InputError, and writes nothing, if the platform cannot show the trials, or if the
-            folder contains files but no earlier export to this platform.
-        settings: frozen dataclass of all options; an instance is the third argument of `export`.
+        export: function that writes the trials, and a README.md on the next steps, into a folder.
+            If the platform cannot show the trials, it writes nothing and raises InputError. It does
+            the same if the folder contains files but no earlier export to this platform.
+        settings: frozen dataclass of all options, whose instance is the third argument of `export`;
             None if the options are keyword-only parameters of `export`.
         out: help text of `--out`.
         fixed: values of settings that are not offered as options.
@@ -88,11 +90,12 @@ class Exporter:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reader that converts a platform's data to responses, rated from sentence_1 to sentence_2.
+    """Reader that converts a platform's data to responses, whose low ratings prefer sentence_1.
 
     Attributes:
-        read: function that reads responses to trials; raises InputError for unreadable files.
-        files: help text of the files; empty if the command takes neither files nor trials.
+        read: function that reads responses to trials; it raises InputError if a file is unreadable.
+        files: help text of the command's files; empty if the command takes neither files nor
+            trials.
         several: whether `read` accepts more than one file.
         builds_trials: whether `read` builds the trials itself if none are passed.
     """
@@ -131,7 +134,7 @@ def options_of(function: Callable[..., Any]) -> type[Any]:
 
 
 GROUP = "contstim.platforms"
-"""Group of entry points by which installed packages add platforms, such as
+"""Group of entry points by which installed packages add platforms. For example:
 
     [project.entry-points."contstim.platforms"]
     mine = "my_package:PLATFORM"
@@ -162,7 +165,8 @@ def platform_named(name: str) -> Platform | None:
     """Load a platform by its name; None if neither contstim nor another package has it.
 
     Raises:
-        InputError: if packages add different platforms of this name, or it cannot be loaded.
+        InputError: if packages add different platforms with this name, or the platform cannot be
+            loaded.
     """
     # No package can override a built-in name
     if name in PLATFORMS:

@@ -1,10 +1,12 @@
-"""Psych-DS 1.5: write a data set of stimuli, responses, answers and scores; check any data set.
+"""Psych-DS 1.5: write a data set of an experiment, and check any data set.
 
-The data set describes every column in words, as a PropertyValue of schema.org.
+The data set contains stimuli, responses, answers to questions, and scores. It describes every
+column in words, as a PropertyValue of schema.org.
 
 The rules and error codes of `check_psych_ds` are those of the Psych-DS schema 1.5.1
 (psych-ds/psych-DS on GitHub, `schema_model/versions`). The file `.psychds-ignore` lists files to
-ignore. Its name is that of the schema's rules; a text in the schema calls it `.psychdsignore`.
+ignore. This name is from the rules of the schema; a text in the schema uses the name
+`.psychdsignore`.
 """
 
 from __future__ import annotations
@@ -86,19 +88,20 @@ def export_psych_ds(
 ) -> Exported:
     """Write a Psych-DS 1.5 data set, and check it.
 
-    The data set contains the stimuli and, if given, responses and scores, with a description of
-    every column. Participants are numbered, unless you keep their names. `contstim check psych-ds`
-    prints the errors and warnings of a data set, and exits with status 1 if it breaks a rule.
+    The data set contains the stimuli. It also contains responses and scores if you name their
+    files. Every column has a description. Numbers replace participants' names, unless you keep the
+    names. `contstim check psych-ds` prints the errors and warnings of a data set. If the data set
+    breaks a rule, the exit status is 1.
 
     Example: `contstim export psych-ds --trials trials.csv --responses responses.csv --name
     "Controversial pairs" --author "Ada Lovelace" --out dataset`
 
     Raises:
         InputError: if a table cannot be read; if responses are simulated and `simulated` is not
-            set, or vice versa; if there are questions without responses; if scores have no sentence
-            or a model has the name of another column; if the name has no letter or digit, a
-            response belongs to no trial, `check_trials` refuses the trials, or the folder contains
-            other files.
+            set, or vice versa; if there are questions without responses; if scores have no
+            sentence; if a model has the name of another column; if `name` has no letter or digit;
+            if a response belongs to no trial; if `check_trials` refuses the trials; or if the
+            folder contains other files.
         VerificationError: if the data set breaks a rule (`check_psych_ds`).
     """
     # In file names, the rules of Psych-DS allow only letters and digits as values
@@ -164,7 +167,7 @@ def _metadata(
     name: str, description: str, authors: Sequence[str], licence: str, origin: ResponseOrigin
 ) -> dict[str, Any]:
     description = description or "Pairs of sentences on which language models disagree."
-    # Catalogues of data sets display the name, so it mentions artificial participants
+    # Catalogues of data sets display the name, so the name mentions artificial participants
     if origin.simulated:
         kinds = "people and artificial" if origin.people else "artificial"
         name, description = f"{name} ({kinds} participants)", f"{origin.warning} {description}"
@@ -182,7 +185,7 @@ def _metadata(
 def _questions_and_answers(
     questions: Path | None, responses: Path | None
 ) -> tuple[list[questionnaire.Question], list[questionnaire.QuestionAnswer]]:
-    """Read the questions and answers, except free texts, which may identify people."""
+    """Read questions and answers, but no free texts, because these may identify people."""
     if questions is None:
         return [], []
     if responses is None:
@@ -205,17 +208,19 @@ def _check_origin(
     stray = sorted({response.trial_id for response in responses} - trial_ids)
     if stray:
         raise InputError(
-            f"Responses to trials that are not in the table of trials: {join_names(stray, 5)}."
+            "The responses name trials that are not in the table of trials: "
+            f"{join_names(stray, 5)}."
         )
     origin = origin_of(responses)
     if origin.warning and not simulated:
         raise InputError(
-            f"{origin.warning} A public data set must state this: set `simulated`, which mentions "
-            "it in the title and marks every answer, or export only the answers of people."
+            f"{origin.warning} A public data set must state this. Set `simulated`, so that the "
+            "title states it and every answer is marked, or export only the answers of people."
         )
     if simulated and not origin.warning:
         raise InputError(
-            "`simulated` is for answers of artificial participants, but there are none. Remove it."
+            "`simulated` is for answers of artificial participants, but there are no such answers. "
+            "Remove `simulated`."
         )
     return origin
 
@@ -247,10 +252,10 @@ _SCHEMA_ORG = re.compile(r"https?://schema\.org/?")
 
 
 def check_psych_ds(folder: Path | str) -> tuple[list[str], list[str]]:
-    """Return the broken rules (errors) and ignored recommendations (warnings) of a data set.
+    """Return the rules that a data set breaks, and the recommendations that it ignores.
 
-    Each text begins with the rule's name in the Psych-DS schema, followed by the file, column or
-    key.
+    Broken rules are errors, ignored recommendations are warnings. Each text begins with the name of
+    the rule in the Psych-DS schema. The file, column or key follows.
 
     Raises:
         InputError: if there is no such folder.
@@ -306,7 +311,8 @@ def _check_metadata(
     path: Path, root: Path, main: dict[str, Any], errors: list[str], warnings: list[str]
 ) -> list[str]:
     about, metadata = path.relative_to(root).as_posix(), dict(main)
-    # Sidecars from the data set's folder down to the table's own: the closest takes precedence
+    # JSON files (sidecars) describe the tables in their folder. They are read from the outermost
+    # folder to the table's own file; later values replace earlier ones.
     inside = [folder for folder in reversed(path.parents) if root in folder.parents]
     sidecars = [folder / "file_metadata.json" for folder in inside]
     for sidecar in (*sidecars, path.with_suffix(".json")):

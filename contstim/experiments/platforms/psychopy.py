@@ -1,14 +1,15 @@
-"""PsychoPy and Pavlovia: write a script, and a conditions file for each list; read their data.
+"""PsychoPy and Pavlovia: write a script and conditions files, and read the data.
 
-Facts from psychopy.org, *Loops* and *Conditions*: a CSV file with a row for each trial, whose
-header contains valid variable names. PsychoPy (`psychopy/data/utils.py`, `importConditions`) and
-PsychoJS (`TrialHandler.importConditions`, `util.turnSquareBracketsIntoArrays`; it reads CSV with
-SheetJS) interpret cells differently, so a cell must be safe in both:
+There is a conditions file for each presentation list. Facts from psychopy.org, *Loops* and
+*Conditions*: a conditions file is a CSV file with a row for each trial, and its column names are
+valid names of variables. PsychoPy (`psychopy/data/utils.py`, `importConditions`) and PsychoJS
+(`TrialHandler.importConditions`, `util.turnSquareBracketsIntoArrays`; it reads CSV with SheetJS)
+interpret cells differently, so a cell must be safe in both:
 
 * A cell in square brackets is evaluated as Python. In a browser, square brackets anywhere in a cell
   make it a list. In Excel files, cells in round brackets are evaluated too.
-* A cell that is a number after replacing commas by points becomes a number. In a browser, a cell
-  may also become a date.
+* A cell becomes a number if it is one when points replace its commas. In a browser, a cell may also
+  become a date.
 * Missing values of pandas (NA, None, null, …) become None; true and false become truth values.
 * A backslash and an n become a new line.
 * In a browser, a cell that begins with = is a formula.
@@ -60,7 +61,7 @@ _DATE_WORD = re.compile(
 )
 _MAX_LISTED = 20  # maximum number of sentences in an error message
 
-_EMPTY = (*MISSING, "[]")  # [] is a mouse without a click
+_EMPTY = (*MISSING, "[]")  # a mouse without a click writes []
 # A key (4, num_4), a value of a slider (4.0) or the name of a button (b4, ['b4'])
 _BUTTON = re.compile(r"\[?['\"]?(?:[A-Za-z][A-Za-z_ -]*)?([0-9])(?:\.0+)?['\"]?\]?")
 
@@ -74,16 +75,16 @@ def export_psychopy(
 ) -> Exported:
     """Write a script and conditions files for PsychoPy and Pavlovia, and a README.
 
-    Each group gets two lists, mirrored in their sides; PsychoPy draws the order. Sentences that
-    PsychoPy would evaluate are escaped by a no-break space; if this is impossible, they are
-    refused.
+    Each group gets two lists with mirrored sides. PsychoPy draws the order of trials. If PsychoPy
+    would evaluate a sentence, a no-break space is added before it. If this does not help, the
+    export is refused.
 
     Example: `contstim export psychopy --trials trials.csv --out psychopy`
 
     Raises:
-        InputError: if PsychoPy would change a sentence or a trial_id (the message names them),
-            `stimulus_lists` refuses the trials, there are no texts in the language, or the folder
-            contains other files.
+        InputError: if PsychoPy would change a sentence or a trial_id (the message names them); if
+            `stimulus_lists` refuses the trials; if there are no texts in the language; or if the
+            folder contains other files.
     """
     problems = [problem for trial in trials for problem in _find_problems(trial)]
     if problems:
@@ -128,7 +129,7 @@ def _find_problems(trial: Trial) -> Iterator[str]:
 
 
 def psychopy_cell(text: str) -> str:
-    """Return a cell with which both PsychoPy and PsychoJS display a text unchanged.
+    """Return the cell for a text, so that PsychoPy and PsychoJS display the text unchanged.
 
     An invisible no-break space is added before formulas, quotation marks, texts in round brackets,
     and words for missing values or truth values.
@@ -142,10 +143,10 @@ def psychopy_cell(text: str) -> str:
 
 
 def escape_problem(text: str) -> str:
-    """Return why a text cannot be escaped for PsychoPy; empty if it can be shown.
+    """Return why PsychoPy cannot show a text unchanged; empty if it can.
 
-    A text that cannot be escaped has square brackets, is a number or a date, or has a backslash
-    before an n.
+    Such a text contains square brackets, is a number or a date, or contains a backslash before an
+    n. A no-break space does not help.
     """
     if re.search(r"(?s)\[.*\]", text):
         return "PsychoPy evaluates text in square brackets"
@@ -174,9 +175,9 @@ def import_psychopy(
     Example: `contstim import psychopy data/*.csv --trials trials.csv --out responses.csv`
 
     Args:
-        files: data files; rows with a trial_id are trials, all others are counted and skipped.
-            Trials are in order of presentation. A file without `participant` has one participant,
-            who is named after the file.
+        files: data files. Rows with a trial_id are trials, in order of presentation. All other rows
+            are skipped and counted. If a file has no column `participant`, all its rows belong to
+            one participant, who gets the name of the file.
         trials: exported trials.
         component: the component that recorded the rating.
 
@@ -235,7 +236,7 @@ def _parse_answer(
 
 
 def _find_columns(path: Path, columns: Sequence[str], component: str) -> tuple[str, str]:
-    """Find the columns of rating and time; the second is empty if there is none."""
+    """Find the columns of rating and time; the second name is empty if there is no time column."""
     ratings = [f"{component}.{kind}" for kind in ("keys", "response", "clicked_name")]
     times = [f"{component}.{kind}" for kind in ("rt", "time")]
     rating = next((name for name in ratings if name in columns), None)

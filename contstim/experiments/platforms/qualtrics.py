@@ -1,21 +1,24 @@
-"""Qualtrics: write a survey in the advanced TXT format and a key to its questions; read its data.
+"""Qualtrics: write a survey in the advanced TXT format and its key; read the survey's data.
+
+The key is a table that states which trial each question shows.
 
 Facts from qualtrics.com/support, *Import & Export Surveys: Preparing an Advanced Format TXT File*:
 the file begins with `[[AdvancedFormat]]`; `[[Block:name]]` begins a block. A question consists of
 its type, its `[[ID:tag]]` (the name of its data column), its text as HTML, and its choices;
 `[[AdvancedChoices]]` sets their exported values. `[[PageBreak]]` ends a page. After the import, the
-researcher sets in the survey flow which participants see a block. Page breaks do not move with the
-questions if Qualtrics shuffles a block. Therefore, this module fixes the order of each list.
+researcher sets in the survey flow which participants see a block. If Qualtrics shuffles a block,
+page breaks do not move with the questions. Therefore, this module writes each presentation list as
+a block with a fixed order.
 
-`[[Question:Timing]]` is widely used but missing from that documentation, so it is only written on
+`[[Question:Timing]]` is widely used, but is not in that documentation. So it is written only on
 request. Qualtrics does not document its own file format (QSF), so no such file is written.
 
 Data (*Understanding Your Dataset*, *Timing*): a row for each participant, a column for each
 question. A CSV export has three header rows: names of columns, texts of questions, and JSON with
 import identifiers. Programs that save the file again may omit the third row, or the second and the
-third. With an option of the export, questions that were seen and not answered are -99.
-`ResponseId` identifies a response; `Status` and `DistributionChannel` mark previews. A timing
-question has columns that end in `_First Click`, `_Last Click`, `_Page Submit` (seconds) and
+third. Depending on an option of the export, the value -99 marks questions that were seen but not
+answered. `ResponseId` identifies a response; `Status` and `DistributionChannel` mark previews. A
+timing question has columns that end in `_First Click`, `_Last Click`, `_Page Submit` (seconds) and
 `_Click Count`.
 """
 
@@ -62,7 +65,9 @@ def export_qualtrics(
     language: Language = "en",
     seed: Seed = 0,
 ) -> Exported:
-    """Write a survey for Qualtrics (advanced TXT), its key, and a README that says what to do.
+    """Write a survey for Qualtrics (advanced TXT) and a README that describes the next steps.
+
+    The file key.csv states which trial each question shows; the import needs this file.
 
     Example: `contstim export qualtrics --trials trials.csv --lists-per-group 4 --timing
     --out qualtrics`
@@ -125,16 +130,17 @@ def import_qualtrics(
 
     Args:
         files: exports with numeric values. An empty cell is no response, because most questions
-            belong to lists that the participant did not see. -99 is a missing rating: some exports
-            have it if a question was seen but not answered. Previews are skipped and named.
-            `Imported.report` names participants who did not answer every trial of their group.
+            belong to lists that the participant did not see. The value -99 is a missing rating. In
+            some exports, it marks a question that was seen but not answered. Previews are skipped
+            and named. `Imported.report` names participants who did not answer every trial of their
+            group.
         trials: exported trials.
         key: table that maps questions to trials.
         participant: column with the names of participants.
 
     Raises:
-        InputError: if a file cannot be read, lacks the column of participants, or has no column of
-            any question in the key; see also `import_files`.
+        InputError: if a file cannot be read, lacks the column of participants, or lacks the columns
+            of all questions in the key; see also `import_files`.
     """
     questions = _read_key(key)
     return alignment.import_files(
@@ -185,14 +191,14 @@ def _read_answers(
 
 
 def _participant_rows(rows: Sequence[Row], tags: Sequence[str]) -> Iterator[Row]:
-    """Yield participants' rows; each of several exports in one file may have header rows."""
+    """Yield participants' rows; a file may consist of several exports, each with header rows."""
     for _, run in groupby(rows, key=lambda row: row.run):
         export = list(run)
         yield from export[_count_headers(export, tags) :]
 
 
 def _count_headers(rows: Sequence[Row], tags: Sequence[str]) -> int:
-    """Count the rows below the column names that contain question texts or import identifiers."""
+    """Count the header rows below the column names: question texts and import identifiers."""
     names = [name for name in (*_NUMBERED, *tags) if name in rows[0].cells]
     for number, row in enumerate(rows[:2]):
         # Every participant's row has a date, number or rating; header rows have only texts
@@ -204,7 +210,7 @@ def _count_headers(rows: Sequence[Row], tags: Sequence[str]) -> int:
 
 
 def _read_key(key: Path) -> dict[str, dict[str, str]]:
-    """Return tag of a question → trial_id, left and position."""
+    """Return the tag of each question → its trial_id, left and position."""
     rows = cells_by_name({n: [*map(str.strip, cells)] for n, cells in read_csv(key).items()})
     needed_columns(key, rows[0], ("tag", *_SHOWN))
     questions = {row["tag"]: {name: row[name] for name in _SHOWN} for row in rows}

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Trial
 
 RATIO = "log_ratio "
-"""Prefix of a column of a model's log ratios; the model's name follows."""
+"""Beginning of the name of a column with a model's log ratios; the model's name follows."""
 
 _TRIAL = "trial_id condition model_1 model_2 kind_1 kind_2 sentence_1 sentence_2".split()
 _COLUMNS = ("participant", "simulated", "group", *_TRIAL, "left", "position", "rt_ms", "rating")
@@ -69,8 +69,8 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     --out in-r`
 
     Raises:
-        InputError: if a table cannot be read, responses, trials and scores do not match, or the
-            folder contains other files.
+        InputError: if a table cannot be read; if responses, trials and scores do not match; if all
+            trials are catch trials; or if the folder contains other files.
     """
     folder = ExportFolder(out, "r")
     responses = read_responses(settings.responses, trials, scale=settings.scale)
@@ -129,8 +129,8 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
             continue  # the script analyses each kind of trial separately
         masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
         scores = evaluate(ratings, ACCURACY, masks)
-        # A group's values and ceilings are nan if the group has no trials of a model. Ceilings are
-        # also nan if the group has one participant.
+        # If no trial of a group evaluates a model, the group's value and ceilings for the model are
+        # nan. Ceilings are also nan if the group has only one participant.
         values, lower, upper = (
             np.ma.masked_invalid(scores.of_groups(kind)).mean(axis=0).filled(np.nan).tolist()
             for kind in (scores.values, scores.lower, scores.upper)
@@ -149,7 +149,8 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
 
 
 def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
-    # If ratings have one degree of confidence, such as choices, the script fits logistic models
+    # If all ratings have the same degree of confidence (choices always do), the script fits
+    # logistic models
     scale, degrees = ratings.scale, set[float]()
     for group in ratings.groups:
         rated = group.ratings[:, [trial.condition in TESTING for trial in group.trials]]

@@ -1,7 +1,7 @@
 """Rows of platforms' data: unreadable rows are reported, and all other rows are read.
 
-Typical damage: quotation marks in cells are not doubled (PsychoPy); the header is repeated, or JSON
-arrays have no separator (JATOS); the last line is cut off.
+Files are often damaged. PsychoPy does not double quotation marks within cells. JATOS repeats the
+header of a table, or writes JSON arrays without a separator. The last line may be cut off.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ TRIAL = "trial_id"
 """Name of the column that identifies the trial of a row."""
 
 MISSING = ("", "NA", "N/A", "#N/A", "None", "NaN", "nan", "null", "undefined")
-"""Missing values as written by spreadsheets, R, pandas, Python and JavaScript."""
+"""Texts for a missing value in spreadsheets, R, pandas, Python and JavaScript."""
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _THOUSANDS_AND_POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d+")
 _JSON_LINE = re.compile(r'^\s*("?\[\s*)?\{\s*\\?"', re.MULTILINE)
-# Where reading continues after a damaged JSON value: at an array of objects, a line, or an object
+# After a damaged JSON value, reading continues at the next line, array of objects, or object
 _NEXT_VALUE = re.compile(r'\n(?=\s*[\[{])|(?=\[\s*\{\s*")|\}\s*,\s*(?=\{\s*")')
 
 
@@ -55,10 +55,11 @@ class Row:
 
 
 def read_data(path: Path) -> str:
-    """Return the text of a file in UTF-8, or in UTF-16 with a byte order mark; line ends are LF.
+    """Return the text of a file, with LF as line ends.
 
     Raises:
-        InputError: if the file cannot be read, or is in another encoding.
+        InputError: if the file cannot be read, or is neither UTF-8 nor UTF-16 with a byte order
+            mark.
     """
     with reading(path):
         with path.open("rb") as start:
@@ -75,8 +76,8 @@ def read_data(path: Path) -> str:
 def unnamed_note(path: Path) -> str:
     """Return a note about a file that names no participant."""
     return (
-        f"{path} names no participant, so all its rows are read as one participant, named "
-        f"{path.stem}."
+        f"{path} names no participant. All its rows are read as answers of one participant "
+        f"with the name {path.stem}."
     )
 
 
@@ -95,7 +96,7 @@ def table_rows(
     Blank rows are left out. A repeated header begins a new run. If cells are separated by
     semicolons or tabs, decimal commas become points (see `_with_points`).
 
-    If `text` is None, the file is read. `footer` is the first cell of rows that are no data and are
+    If `text` is None, the file is read. Rows whose first cell is `footer` contain no data and are
     left out.
 
     Raises:
@@ -125,7 +126,7 @@ def table_rows(
         raise InputError(f"{path} is empty. Use a file with a header and rows.")
     if not rows:
         example = f": {join_names(errors, 1)}" if errors else "."
-        raise InputError(f"{path} has a header and no rows{example}")
+        raise InputError(f"{path} has a header, but no readable rows{example}")
     return rows if delimiter == "," else _with_points(rows, delimiter), errors
 
 
@@ -143,7 +144,7 @@ def _is_header(cells: Sequence[str], header: Sequence[str]) -> bool:
 def _record(
     lines: Sequence[str], at: int, delimiter: str, header: Sequence[str], footer: str | None
 ) -> tuple[list[str] | str, int]:
-    """Return the cells of the record that begins at a line, and the record's number of lines.
+    """Return the cells of the CSV record that begins at line `at`, and its number of lines.
 
     If the record is unreadable, return the reason instead of the cells.
     """
@@ -151,7 +152,7 @@ def _record(
     reader = csv.reader(remaining_lines, delimiter=delimiter, strict=True)
     try:
         cells = [cell.strip() for cell in next(reader)]
-        # A row may end in additional delimiters, but every value needs a column name
+        # A row may end in additional empty cells, but every value needs a column name
         n_named = max((index for index, name in enumerate(header, start=1) if name), default=0)
         fits = len(cells) >= len(header) and not any(cells[n_named:])
         is_no_data = not header or not any(cells) or cells[0] == footer or _is_header(cells, header)
@@ -205,12 +206,12 @@ def _with_points(rows: Sequence[Row], delimiter: str) -> list[Row]:
 
 
 def json_rows(path: Path, text: str) -> tuple[list[Row], list[InputError]]:
-    """Read rows from JSON: objects, arrays of objects, or objects that contain such arrays.
+    """Read rows from JSON values: objects, arrays of objects, or objects with such arrays.
 
     Also return an error for each unreadable value.
 
-    Values may be separated by line breaks, by commas or not at all. If an object contains the rows
-    of a run, its other values are added to each row. `path` is used in messages only.
+    Line breaks or commas may separate the values, or nothing. If an object contains the rows of a
+    run, the object's other values are added to each row. `path` is used in messages only.
 
     Raises:
         InputError: if the text has values, but no readable object.
@@ -243,7 +244,7 @@ def json_rows(path: Path, text: str) -> tuple[list[Row], list[InputError]]:
     rows = [value for value in values if isinstance(value, Row)]
     if values and not rows:
         raise InputError(
-            f"{path} must contain lists of objects, such as data of jsPsych. {values[0]}"
+            f"{path} must contain lists of objects, as the data of jsPsych do. {values[0]}"
         )
     return rows, [value for value in values if isinstance(value, InputError)]
 
@@ -251,7 +252,7 @@ def json_rows(path: Path, text: str) -> tuple[list[Row], list[InputError]]:
 def _rows_within(
     value: Mapping[str, Any], where: str, run: tuple[Hashable, ...]
 ) -> Iterator[Row | InputError]:
-    """Yield the trials that an object contains, or the object itself if it contains none."""
+    """Yield a row for each trial that an object contains; if it contains none, the object."""
     parts = {} if TRIAL in value else {k: v for k, v in value.items() if _holds_trials(v)}
     if not parts:
         yield Row(where, value, run or None)

@@ -142,7 +142,7 @@ def test_planted_effect_is_recovered(oriented: bool) -> None:
     [
         ("one participant", "clustered by participants need at least 2"),
         ("one item", "clustered by items need at least 2"),
-        ("no ratios", "'ratio' .* is zero everywhere"),
+        ("no ratios", "'ratio' .* all its values are zero"),
         ("infinite ratio", "not finite"),
         ("separated", "separate the choices perfectly"),
         ("separated in part", "separate the choices perfectly"),

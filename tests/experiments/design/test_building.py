@@ -119,10 +119,10 @@ def test_catch_trials_never_compare_a_sentence_with_itself(texts: list[list[str]
     [
         ({"groups": 4}, InfeasibleError, "6 trials of natural-controversial for .* 4 groups"),
         ({"groups": 0}, InputError, "groups must be at least 1"),
-        ({"groups": 1}, InfeasibleError, r"three different groups: .* at least 3, got 1\."),
-        ({"groups": 2}, InfeasibleError, r"three different groups: .* at least 3, got 2\."),
+        ({"groups": 1}, InfeasibleError, r"three different groups, .* at least 3, got 1\."),
+        ({"groups": 2}, InfeasibleError, r"three different groups, .* at least 3, got 2\."),
         ({**dict.fromkeys(EMPTY, ()), **dict.fromkeys(FILLERS, 0)}, InputError, "has no trials"),
-        ({"natural": natural(59)}, InfeasibleError, "60 in total; 59 are not used"),
+        ({"natural": natural(59)}, InfeasibleError, r"In total: 60\. Not used by other trials: 59"),
         ({"catch_per_group": -1}, InputError, "must be at least 0"),
         ({"pairs": [*PAIRS, PAIRS[0]]}, InputError, "occurs twice"),
         ({"pairs": [*PAIRS, replace(PAIRS[0], trial_id="x")]}, InputError, "x occurs twice"),
@@ -201,7 +201,7 @@ def uncapitalise(trials: list[Trial]) -> None:
         ),
         (change_trial(Condition.SYNTHETIC_SYNTHETIC, source=None), "as its natural sentence, not"),
         (uncapitalise, "does not begin with a capital"),
-        (change_trial(Condition.CATCH, trial_id=PAIRS[0].trial_id), "names 2 trials"),
+        (change_trial(Condition.CATCH, trial_id=PAIRS[0].trial_id), "2 trials have the trial_id"),
     ],
 )
 def test_verifier_detects_wrong_designs(forge: Callable[[list[Trial]], None], message: str) -> None:
@@ -261,7 +261,7 @@ def test_verifier_detects_repeated_and_missing_attention_trials(table: Path) -> 
     attention_trial = next(t for t in trials if t.kind_1 is Kind.INSTRUCTION)
     repeated, missing = [*trials, attention_trial], [t for t in trials if t is not attention_trial]
     for trials_of_case, message in (
-        (repeated, "names 2 trials"),
+        (repeated, "2 trials have the trial_id"),
         (missing, "attention trial .* 0 times, not 1"),
     ):
         with pytest.raises(VerificationError, match=message):

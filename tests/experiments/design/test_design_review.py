@@ -199,7 +199,7 @@ def test_random_pair_with_a_natural_source_sentence_is_removed() -> None:
     trials = [*revised.trials]
     index = next(i for i, t in enumerate(trials) if t.condition == Condition.RANDOM_NATURAL)
     trials[index] = replace(trials[index], sentence_1=random.sentence_2)
-    with pytest.raises(VerificationError, match="is the natural sentence of two synthetic ones"):
+    with pytest.raises(VerificationError, match="is also the natural sentence of a triplet"):
         verify_design(
             trials, select_per_pair(PAIRS, set()), triplets, NATURAL, twins=False, **SIZES
         )
@@ -244,7 +244,7 @@ def test_error_counts_missing_sentences() -> None:
     fillers = [t for t in BEFORE.trials if t.condition in FILLERS]
     used = {s for t in fillers for s in (t.sentence_1, t.sentence_2)}
     review = review_trials(BEFORE.trials, {catch.trial_id})
-    with pytest.raises(InfeasibleError, match=r"need 0 more sentences for random .* and 1 of two"):
+    with pytest.raises(InfeasibleError, match=r"For random pairs.*: 0\. For catch trials .*: 1\."):
         design_with(natural=[s for s in NATURAL if s in used], review=review)
 
 

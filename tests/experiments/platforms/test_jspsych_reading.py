@@ -102,7 +102,7 @@ def test_file_without_names_is_one_participant(tmp_path: Path) -> None:
         files.append(write(tmp_path / f"{name}.json", rows))
     result = import_jspsych(files, TRIALS)
     assert list(result.responses) == RESPONSES
-    assert any("as one participant, named ann" in note for note in result.notes)
+    assert any("one participant with the name ann" in note for note in result.notes)
 
 
 def test_identical_jatos_rows_count_once_but_conflicts_remain(tmp_path: Path) -> None:
@@ -130,7 +130,11 @@ def test_ratings_by_side_raise_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("[]", "no row with a trial_id"), ("[1, 2]", "lists of objects"), ("rt;response", "no rows")],
+    [
+        ("[]", "no row with a trial_id"),
+        ("[1, 2]", "lists of objects"),
+        ("rt;response", "no readable rows"),
+    ],
 )
 def test_other_files_raise_errors(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "data.json"

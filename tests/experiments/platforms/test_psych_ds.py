@@ -135,7 +135,9 @@ def test_simulated_responses_need_a_setting_and_are_marked(tmp_path: Path) -> No
     robots = [replace(r, simulated=r.participant != "5f1e") for r in RESPONSES]
     with pytest.raises(InputError, match=r"2 of 3 participants were simulated.* must state this"):
         write(tmp_path / "a", robots)
-    with pytest.raises(InputError, match="of artificial participants, but there are none"):
+    with pytest.raises(
+        InputError, match="of artificial participants, but there are no such answers"
+    ):
         write(tmp_path / "a", RESPONSES, simulated=True)
     assert not (tmp_path / "a").exists()
     folder = write(tmp_path / "b", robots, simulated=True)

@@ -223,7 +223,7 @@ def test_component_option_and_missing_participant_names(folder: Path, tmp_path: 
         import_psychopy([path], TRIALS)
     result = import_psychopy([path], TRIALS, component="choice")
     assert {r.participant for r in result.responses} == {path.stem}
-    assert any(f"as one participant, named {path.stem}" in note for note in result.notes)
+    assert any(f"one participant with the name {path.stem}" in note for note in result.notes)
 
 
 def test_file_without_trials_is_skipped(folder: Path, tmp_path: Path) -> None:

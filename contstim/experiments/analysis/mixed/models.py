@@ -35,18 +35,23 @@ RatioScale: TypeAlias = Literal["nats", "ranks"]
 class MixedSettings:
     """The mixed model of an analysis.
 
+    The predictors are ratios: a model's log p(sentence_2) - log p(sentence_1) for each trial.
+
     Attributes:
-        thresholds: symmetric, so that the order of a trial's sentences does not matter; or
-            flexible, the default of R's `clmm`, with results that depend on this order.
-        people: effects of participants: "none"; "intercept", a bias towards the left or right side;
-            or "slopes", this bias and a slope for each model's ratio. Without slopes, the standard
-            error of a coefficient does not include differences between participants, and is too
-            small for other participants. Intercept and slopes are independent. Ratings without a
-            recorded side have no side bias.
-        items: whether trials have random intercepts. A trial has one ratio of each model, so a
-            random slope could not be distinguished from the intercept.
-        ratios: "nats", with infinite ratios replaced by the model's largest finite ratio; or
-            "ranks", signed ranks of the ratios among the trials, divided by the number of trials.
+        thresholds: "symmetric" or "flexible". With symmetric thresholds, the order of a trial's
+            sentences does not matter. Flexible thresholds are the default of R's `clmm`; results
+            then depend on this order.
+        people: random effects of participants. "none" has no effects. "intercept" has a bias
+            towards the sentence on the left or right side of the screen. "slopes" has this bias,
+            and a slope for each model's ratio. Without slopes, the standard error of a coefficient
+            ignores that slopes differ between participants. It is then too small for conclusions
+            about new participants. Intercept and slopes are independent. If no sides are recorded,
+            there is no side bias.
+        items: whether trials have random intercepts. A trial has only one ratio for each model, so
+            a random slope of trials could not be distinguished from their intercept.
+        ratios: "nats" or "ranks". With nats, the model's largest finite ratio replaces infinite
+            ratios. Ranks are signed ranks of the ratios among the trials, divided by the number of
+            trials.
     """
 
     link: Annotated[Link, Help("probit for normal noise, logit for logistic noise.")] = "probit"
@@ -77,11 +82,12 @@ class MixedFit:
     Attributes:
         models: models whose ratios are predictors; may be empty.
         rated: the ratings; slider ratings are grouped (see `Scale.grouped`).
-        sizes: for each model, the typical size of its ratios, by which ratios are divided; the
-            number of infinite ratios; and the finite ratio that replaces infinite ones.
+        sizes: three numbers for each model: the typical size of its ratios, by which they are
+            divided; the number of infinite ratios; and the finite ratio that replaces infinite
+            ratios.
         parameters: parameters for predictors of unit size; see `fitting.Estimates`.
-        estimated: thresholds, then slopes.
-        blocks: log-likelihood of each group.
+        estimated: estimated thresholds, followed by estimated slopes.
+        blocks: log-likelihood for each group of participants.
     """
 
     models: tuple[str, ...]
@@ -116,16 +122,17 @@ class MixedFit:
 
     @cached_property
     def coefficients(self) -> list[Row]:
-        """Coefficients of the models' ratios in the latent value of a rating.
+        """Effects of the models' ratios on the latent value of a rating.
 
-        The unit of latent values is the standard deviation of the noise for probit, log odds for
-        logit. The estimate is per nat, or per unit of the signed ranks. Its standard error is from
-        the second derivatives of the log-likelihood. Degrees of freedom are one less than the
-        smallest number of random units: trials if they have intercepts, and participants if they
-        have slopes. Without such units, they are one less than the number of ratings.
-        `typical_effect` is the effect of a ratio of the size `typical_ratio` (the root mean square
-        of the ratios), and can be compared between models. `capped` counts trials with an infinite
-        ratio, which is replaced by `cap`, the largest finite ratio. P-values are not adjusted.
+        For probit, the unit of latent values is the standard deviation of the noise. For logit, it
+        is log odds. The estimate is per nat, or per unit of the signed ranks. The second
+        derivatives of the log-likelihood give its standard error. Degrees of freedom are a number
+        of units minus 1. The units are trials if these have intercepts, and participants if these
+        have slopes. If both are true, the smaller number counts. If neither is true, the units are
+        ratings. `typical_ratio` is the root mean square of the ratios. `typical_effect` is the
+        effect of a ratio of this size, and can be compared between models. `capped` counts trials
+        with an infinite ratio. `cap`, the largest finite ratio, replaces it. P-values are not
+        adjusted.
         """
         units = [self.rated.n_trials] * self.settings.items
         units += [len(self.rated.participants)] * (self.settings.people == "slopes")
@@ -152,7 +159,7 @@ class MixedFit:
     def thresholds(self) -> list[Row]:
         """Estimated thresholds, such as 4|5, with their standard errors.
 
-        A symmetric threshold such as 4|5 has a mirrored one, 2|3, with the opposite sign.
+        If thresholds are symmetric, the threshold 2|3 is minus the threshold 4|5, for example.
         """
         rows = zip(self.scheme.names, self.estimated.tolist(), self.errors, strict=False)
         names = ("models", "threshold", "estimate", "standard_error")
@@ -163,7 +170,8 @@ class MixedFit:
         """Standard deviations and variances of the effects of trials and participants.
 
         `levels` is the number of trials or participants. `effect` is `intercept` (for participants,
-        the side bias) or a model whose slope varies. Slopes are per ratio of typical size.
+        the side bias) or the name of a model whose slope varies. The unit of slopes is the effect
+        of a ratio of typical size.
         """
         parameters, people = self.parameters, len(self.rated.participants)
         effects = [("trials", "intercept", self.rated.n_trials, parameters.trials)]
@@ -204,14 +212,15 @@ def fit_mixed(
     Ratios are log p(sentence_2) - log p(sentence_1). With several models, each coefficient is the
     model's contribution in addition to the others. Without models, only thresholds and random
     effects are fitted. Likelihood and approximation are those of R's `ordinal::clmm` (Christensen
-    2019). For choices, and for ratings with one degree of confidence, symmetric thresholds give a
-    binary probit (or logit) model without an intercept.
+    2019). If answers express no confidence (choices), symmetric thresholds give a binary probit (or
+    logit) model without an intercept.
 
     Raises:
-        InputError: if there is no such model or trial, or a model is named twice; if the variance
-            of a random effect cannot be estimated (for example, of one participant or one trial);
-            if all ratings are equal; if a model ties on all trials or has no finite ratio other
-            than 0; if ratios are collinear; or if the ratios separate the ratings perfectly.
+        InputError: if a model does not exist or is named twice; if no trial has one of the
+            conditions; if the variance of a random effect cannot be estimated, for example because
+            there is only one participant; if all ratings are equal; if all ratios of a model are 0,
+            or all are 0 or infinite; if ratios are collinear; or if the ratios separate the ratings
+            perfectly.
     """
     settings = settings or MixedSettings()
     unknown = [model for model in models if model not in ratings.models]
@@ -262,8 +271,8 @@ def _blocks(
         rows = slice(start, start + len(group.trials))
         is_given = np.isfinite(group.ratings)
         levels = np.where(is_given, level_of[np.nan_to_num(group.ratings).astype(np.int64)], -1)
-        # 1 if sentence_2 was shown on the left, -1 for sentence_1, 0 if unknown. If the sentences
-        # of a trial are exchanged, sides and ratios both change sign.
+        # 1 if sentence_2 was on the left, -1 if sentence_1 was on the left, 0 if unknown. If the
+        # sentences of a trial are exchanged, sides and ratios both change sign.
         sides = np.array([0.0, -1.0, 1.0])[group.left.astype(np.int64), None]
         slopes = np.broadcast_to(values[rows], (*levels.shape, len(models)))
         side_effects = sides[..., : settings.people != "none" and rated.sided > 0]
@@ -277,7 +286,7 @@ def _blocks(
 def _predictor(
     rated: Ratings, model: str, settings: MixedSettings
 ) -> tuple[FloatArray, tuple[float, int, float]]:
-    """Return a model's ratios on all trials, divided by typical size; and `MixedFit.sizes`."""
+    """Return a model's ratios, divided by their typical size, and its `MixedFit.sizes`."""
     row = rated.models.index(model)
     ratios = np.concatenate([group.ratios[row] for group in rated.groups])
     if not np.any(ratios):
@@ -310,8 +319,8 @@ def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
     if settings.people != "none":
         problems = {
             f"Too few participants to estimate their variance: {n_people}": people < 2,
-            "Each participant rated one trial, and cannot be distinguished from "
-            "trials": have_one_trial,
+            "Each participant rated one trial, so effects of participants and trials cannot be "
+            "distinguished": have_one_trial,
         }
     if settings.items:
         problems |= {

@@ -1,13 +1,14 @@
-"""A jsPsych page in a folder that any web server, `contstim collect` or a disk can serve.
+"""A jsPsych page in a folder, for any web server, for `contstim collect`, or for use from a disk.
 
-study       the researcher's settings, and study.json: trials by group, where to save, texts
-library     jsPsych itself: pinned versions, from a CDN or copied into the folder
-folder      the export, and its texts and tables, which the researcher can edit
+study       the researcher's settings; study.json with the groups' trials, texts, and the
+            destination of answers
+library     jsPsych itself: fixed versions, from a CDN or copied into the folder
+folder      the exported folder, with texts and tables that the researcher can edit
 jatos       the page as a study archive for JATOS
 reading     reader of the data of this page and of other jsPsych pages
 page/       source of the page: HTML, CSS and JavaScript without a build step
 vendor/     licence and checksums of jsPsych's files
-readme/     instructions for the folder, for each destination of answers
+readme/     instructions in the exported folder, one text for each destination of answers
 """
 
 from contstim.experiments.platforms.jspsych.folder import (

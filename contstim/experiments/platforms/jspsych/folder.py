@@ -40,7 +40,7 @@ TEXTS = ("consent.md", "instructions.md", "debrief.md", "labels.csv", "examples.
 PRACTICE, QUESTIONS = "practice.csv", "questions.csv"
 
 _LATER_LABELS = ("withdrawn", "preview")
-"""Labels that labels.csv of an earlier version does not have; an export adds them."""
+"""Labels that are missing from the labels.csv of an earlier version; an export adds them."""
 
 _COLUMNS = {
     "labels.csv": ("name", "text"),
@@ -60,21 +60,22 @@ def export_jspsych(
 ) -> Exported:
     """Write a web page on which people compare the two sentences of each trial.
 
-    The folder contains the page; consent, instructions, examples and debriefing to edit; and a
-    README that says what to do. A later export into the same folder keeps edited texts.
+    The folder contains the page, and a README that describes the next steps. You can edit the
+    consent form, instructions, examples and debriefing in the folder. A later export into the same
+    folder keeps edited texts.
 
     Example: `contstim export jspsych --trials trials.csv --out experiment --vendor`
 
     Args:
         trials: trials of all groups.
-        folder: folder, created when missing. An existing folder must be empty, be an earlier
-            export, or contain only texts and tables for the page. All files are written at once:
-            after an error the folder is unchanged.
+        folder: output folder, created when missing. An existing folder must be empty, be an earlier
+            export, or contain only texts and tables for the page. After an error, the folder is
+            unchanged.
         settings: the researcher's settings; None for the defaults.
 
     Raises:
-        InputError: if the folder contains other files, a text or table in it is invalid, jsPsych
-            is not available, or `check_trials` refuses the trials.
+        InputError: if the folder contains other files; if a text or table in it is invalid; if
+            jsPsych is not available; or if `check_trials` refuses the trials.
         SentenceError: if a sentence of the trials has no words.
     """
     settings, folder = settings or PageSettings(), Path(folder)
@@ -104,11 +105,11 @@ def new_page(
 
     Yields:
         The temporary folder; the content of study.json; and the scripts of the earlier page that
-        the new page does not load, which will be removed.
+        the new page does not load. These scripts are removed when the block ends.
 
     Raises:
-        InputError: if the folder contains other files, a text or table is invalid, jsPsych is not
-            available, or `check_trials` refuses the trials.
+        InputError: if the folder contains other files; if a text or table is invalid; if jsPsych
+            is not available; or if `check_trials` refuses the trials.
     """
     page = folder / inside
     if _earlier_study(page) is None:
@@ -168,7 +169,7 @@ def _write_page(
 
 
 def _stale_scripts(earlier: Path, page: Path) -> set[str]:
-    """Return the scripts that the page of an earlier export loads and the new page does not.
+    """Return the scripts that an earlier page loads, and that the new page does not load.
 
     Such scripts belong to another version of contstim, or to another destination of the answers.
     The researcher's files are not returned, because the earlier index.html does not name them.
@@ -216,8 +217,9 @@ def keep_texts(
         settings: settings of the page. If they name no table of practice pairs or questions,
             existing tables are kept.
         into: destination of new texts.
-        marks: the scale, then other properties of the page. A marked line of a default text is
-            included if it has one of these marks.
+        marks: names of properties of the page, the scale first. Default texts have lines for pages
+            with certain properties only. Such a line is included if it is marked with one of these
+            names.
 
     Raises:
         InputError: if a text cannot be read, or a table lacks a column or has an invalid cell.
@@ -270,8 +272,8 @@ def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[s
         return set()
     has = {"break": study.break_every, "deadline": study.deadline, "practice": PRACTICE in existing}
     known_marks = (study.scale, *(mark for mark, value in has.items() if value))
-    # study.json records neither the language nor all marks, so texts are compared with the default
-    # texts for all combinations of the unrecorded values
+    # study.json contains neither the language nor all marks, so texts are compared with the default
+    # texts for all combinations of the unknown values
     unknown_marks = product(LANGUAGES, ("personal_code", "no_code"), ((), ("check",)))
     pages = [(language, (*known_marks, code, *check)) for language, code, check in unknown_marks]
     defaults = {name: {text_of(name, *page) for page in pages} for name in TEXTS}
@@ -333,7 +335,7 @@ def _check_table(path: Path, name: str, marks: tuple[str, ...], language: str) -
             raise InputError(f"{path} has the label {shortened(duplicates[0])} twice. Remove one.")
 
 
-# Text in square brackets, except links, whose address follows in round brackets
+# Text in square brackets, but not the text of a link, which an address in round brackets follows
 _BRACKETS = re.compile(r"\[[^\]\n]+\](?!\()")
 
 

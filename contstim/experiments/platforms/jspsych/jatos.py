@@ -43,13 +43,15 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # fixed date of all members, so that archives ar
 def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSettings) -> Exported:
     """Write the page of `export jspsych` as a study archive (.jzip) that JATOS imports.
 
-    The folder contains `page`, with the texts to edit, and the archive of this page. After edits,
-    run the command again: the new archive has the same study, which JATOS offers to overwrite.
+    The folder contains the folder `page`, in which you can edit texts, and the archive of this
+    page. After edits, run the command again. JATOS recognises the study in the new archive, and
+    offers to overwrite the old one.
 
     Example: `contstim export jatos --trials trials.csv --out study --vendor`
 
     Args:
-        trials: trials of all groups. Trials and title identify the study; texts may change.
+        trials: trials of all groups. JATOS recognises a study by its trials and title; texts may
+            change.
         folder: folder for the page (in `page`) and the archive.
         settings: settings of a page that saves to JATOS.
 
@@ -101,7 +103,7 @@ def import_jatos(files: Sequence[Path | str], trials: Sequence[Trial]) -> Import
 
 
 def _write_archive(archive: Path, contents: Mapping[str, bytes]) -> None:
-    """Write a reproducible zip file: the same bytes at any time on any machine."""
+    """Write a zip file that depends only on `contents`, not on the time or the machine."""
     with zipfile.ZipFile(archive, "w") as packed:
         for at, content in contents.items():
             member = zipfile.ZipInfo(at, _EPOCH)
@@ -111,7 +113,7 @@ def _write_archive(archive: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def _archived_files(page: Path) -> dict[str, Path]:
-    """Return relative path → file, for the files of a page that belong into the archive."""
+    """Return relative path → path, for the files of a page that the archive contains."""
     return {
         path.relative_to(page).as_posix(): path
         for path in page.rglob("*")

@@ -1,4 +1,4 @@
-"""jsPsych itself: the JavaScript files that the page loads, pinned by checksums of their content.
+"""jsPsych itself: the JavaScript files that the page loads, with fixed versions and checksums.
 
 The files are the browser builds in the npm packages. The CDN serves the same files, so one checksum
 is valid for both sources.
@@ -31,9 +31,9 @@ LIBRARY: tuple[dict[str, str], ...] = tuple(
 )
 """JavaScript files of npm packages.
 
-The keys are `package`; `version`; `integrity`, the SHA-384 of the file, which browsers check;
-`archive`, the SHA-512 of the package's archive, which npm publishes; and `name`, the file's name in
-the folder `vendor`.
+The keys are `package`, `version`, `integrity`, `archive` and `name`. `integrity` is the SHA-384 of
+the file, which browsers check. `archive` is the SHA-512 of the package's archive, which npm
+publishes. `name` is the file's name in the folder `vendor`.
 """
 
 
@@ -56,13 +56,13 @@ def library_tags(*, vendored: bool) -> str:
 def fetch_library(
     folder: Path | str, source: Path | None = None, *, earlier: Path | None = None
 ) -> None:
-    """Write jsPsych's files into a folder, after checking each against its pinned checksum.
+    """Check the checksums of jsPsych's files, and write the files into a folder.
 
     Args:
         folder: destination; created when missing.
-        source: folder with the files, in the layout of `folder` or of npm (`node_modules`). None:
-            files that are valid in `folder` or `earlier` are used, and all others are fetched from
-            npm over HTTPS.
+        source: folder with the files, in the layout of `folder` or of npm (`node_modules`). If it
+            is None, valid files in `folder` or `earlier` are used, and all other files are fetched
+            from npm over HTTPS.
         earlier: folder of an earlier export, which may contain the files.
 
     Raises:
@@ -92,8 +92,8 @@ def _read_from(file: dict[str, str], source: Path) -> bytes:
         if path.is_file():
             return path.read_bytes()
     raise InputError(
-        f"{source} has neither {name} nor {package}/{_BUILD}. Give a folder `vendor` of an earlier "
-        f"export, or `node_modules` after npm install {package}@{file['version']}."
+        f"{source} has neither {name} nor {package}/{_BUILD}. Give the folder `vendor` of an "
+        f"earlier export, or `node_modules` after 'npm install {package}@{file['version']}'."
     )
 
 

@@ -1,8 +1,8 @@
-"""Reader of data of jsPsych pages, with `trial_id` and `left` in the data of each trial.
+"""Reader of the data of jsPsych pages; the data of each trial need `trial_id` and `left`.
 
-A file is CSV or JSON, of one participant or many; JATOS joins the data of several runs into one
-file. The content determines the format, not the file name. The page of `export jspsych` writes CSV,
-with the reaction time in `rt_ms`.
+A file is CSV or JSON, with one or several participants. JATOS joins the data of several runs into
+one file. The format is recognised by the content, not by the file name. The page of `export
+jspsych` writes CSV, with the reaction time in `rt_ms`.
 """
 
 from __future__ import annotations
@@ -36,26 +36,28 @@ PARTICIPANT = ("participant", "participant_id", "PROLIFIC_PID", "subject", "subj
 
 
 def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> alignment.Imported:
-    """Read data of a jsPsych page: trials with trial_id, left, rating (or response) and rt.
+    """Read data of a jsPsych page.
 
-    A file that names no participant is read as the data of one participant.
+    Each trial has trial_id, left, rt, and rating or response. A file that names no participant is
+    read as the data of one participant.
 
     Example: `contstim import jspsych data/*.json --trials trials.csv --out responses.csv`
 
     Args:
-        files: data files of one participant or many. Rows with a trial_id are trials, rows with a
-            question are answers to questions; all others are skipped and counted. `left` is the
-            sentence shown on the left (1 or 2). The rating is in `rating`, on the trials' scale
-            from sentence_1 to sentence_2. If it is missing, it is computed from `response`, which
-            counts from the left: the index (from 0) of the button, or the value of a slider. If a
-            row has both, they must agree. Simulated answers are marked in `simulated`. Participants
-            are named by the first column of `PARTICIPANT` that has a value, or else by the file
-            name. Identical answers count once, because a reloaded page may send an answer twice.
+        files: data files with one or several participants. Rows with a trial_id are trials. Rows
+            with a question are answers to questions. All other rows are skipped and counted. `left`
+            is the sentence shown on the left (1 or 2). `rating` is on the trials' scale, whose low
+            values prefer sentence_1. If `rating` is missing, it is computed from `response`.
+            `response` is the index of the button, counted from 0 and from the left, or the value of
+            a slider. If a row has both values, they must agree. Simulated answers are marked in
+            `simulated`. Participants are named by the first column of `PARTICIPANT` that has a
+            value, or else by the file name. Identical answers count once, because a reloaded page
+            may send an answer twice.
         trials: trials that were shown.
 
     Raises:
-        InputError: if a file cannot be read or has no trial, or a row has contradictory ratings;
-            see also `import_files`.
+        InputError: if a file cannot be read or has no trial; or if `rating` and `response` of a row
+            contradict each other; see also `import_files`.
     """
     by_id = {trial.trial_id: trial for trial in trials}
     seen: set[tuple[object, ...]] = set()
@@ -65,9 +67,9 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> alig
 def _read_answers(
     path: Path, by_id: Mapping[str, Trial], seen: set[tuple[object, ...]]
 ) -> Iterator[alignment.RecordedAnswer | InputError | QuestionAnswer | str]:
-    """Yield a file's answers that are not in `seen`, errors of unreadable rows, and notes.
+    """Yield a file's new answers, an error for each unreadable row, and notes about the file.
 
-    `seen` contains the keys of earlier answers, and is updated here.
+    `seen` contains the keys of earlier answers, which are not repeated; it is updated here.
     """
     rows, errors, column = _read_rows(path)
     yield from errors
@@ -113,7 +115,8 @@ def _parse_answer(
     """Parse the answer of a row, or return why it is unreadable.
 
     Raises:
-        InputError: if the row has contradictory ratings, because other rows may be miscoded too.
+        InputError: if `rating` and `response` contradict each other, because other rows may be
+            miscoded too.
     """
     if not {"rating", "response"} & row.keys():
         return InputError(f"{where}: has neither a rating nor a response.")
@@ -150,7 +153,7 @@ def _parse_answer(
 
 
 def _cell(row: Mapping[str, Any], name: str) -> Any:
-    """Return a value as text, empty if missing; jsPsych writes null, an empty text, or nothing."""
+    """Return a value as text; empty if it is missing, null, or another of `MISSING`."""
     value = row.get(name)
     if isinstance(value, bool | list | dict):
         return value  # an invalid value, which the parsers reject
@@ -159,7 +162,7 @@ def _cell(row: Mapping[str, Any], name: str) -> Any:
 
 
 def _read_rows(path: Path) -> tuple[list[Row], list[InputError], str | None]:
-    """Return a file's rows, errors of unreadable rows, and the column of participants' names.
+    """Return a file's rows, an error for each unreadable row, and the column of participants.
 
     The column is None if no row names a participant.
     """
@@ -171,7 +174,7 @@ def _read_rows(path: Path) -> tuple[list[Row], list[InputError], str | None]:
         raise kind(f"{path} has no row with a trial_id, and therefore no trials.")
     candidates = (name for name in PARTICIPANT if any(_cell(row.cells, name) for row in rows))
     column = next(candidates, None)
-    # The file name can name the participant of a single run, but not those of several runs
+    # The file name can be the name of one participant, but not of the participants of several runs
     runs = len({row.run for row in rows} - {None})
     if column is None and runs > 1:
         raise InputError(

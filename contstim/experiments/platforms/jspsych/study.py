@@ -68,20 +68,21 @@ class PageSettings:
 
     Attributes:
         datapipe_address: address of DataPipe's API, with a slash at the end.
-        completion_code: if this and `redirect` are empty, a server gives each participant an
-            individual code; other destinations give none.
+        completion_code: code for all participants. If it and `redirect` are empty, a server gives
+            each participant an individual code; with other destinations of answers, there is no
+            code.
         language: HTML language code.
-        practice: table of practice pairs with sentence_1 and sentence_2; None: the table of an
-            earlier export into the same folder, or no practice.
+        practice: table of practice pairs with sentence_1 and sentence_2. None means the table of an
+            earlier export into the same folder, or no practice if there is no such table.
         identify: parameters of the page's address that identify a person, in addition to
             `IDENTITY`.
-        questions: table of questions (`read_questions`); None: the table of an earlier export into
-            the same folder, or no questions.
+        questions: table of questions (`read_questions`). None means the table of an earlier export
+            into the same folder, or no questions if there is no such table.
         check_attempts: maximum number of attempts at the comprehension questions; the instructions
             are shown again before each further attempt.
         deadline: seconds until an unanswered pair is skipped as missing; 0 for no limit.
-        library: folder from which jsPsych's files are copied, also without `vendor`; None: `vendor`
-            fetches them from npm.
+        library: folder from which jsPsych's files are copied, even if `vendor` is false. If it is
+            None, and `vendor` is true, they are fetched from npm.
 
     Raises:
         InputError: if settings contradict each other, or a value is invalid.
@@ -141,8 +142,8 @@ class PageSettings:
     identify: Annotated[
         tuple[str, ...],
         Help(
-            "Other URL parameters that identify participants, saved like those of Prolific, "
-            "SONA, MTurk and `participant`."
+            "Other URL parameters that identify participants. The parameters of Prolific, SONA "
+            "and MTurk, and `participant`, are always saved."
         ),
     ] = ()
     identities: Annotated[
@@ -160,12 +161,12 @@ class PageSettings:
 
     @property
     def has_secret(self) -> bool:
-        """Whether the settings contain a code or link that proves participation."""
+        """True if the settings contain a code or link that proves participation."""
         return bool(self.completion_code or self.redirect)
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Marks of the page's optional features; see `texts.text_of`."""
+        """Names of the page's features that select lines of its texts; see `texts.text_of`."""
         has = {"break": self.break_every, "deadline": self.deadline}
         # The server gives individual codes if no code or link is set; see `Service.complete`
         has_personal_code = self.save == "server" and not self.has_secret
@@ -220,7 +221,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class PageTrial(BaseModel):
-    """A trial for the page: displayed sentences, and a number for the condition."""
+    """A trial for the page: displayed sentences, and a number (stratum) for the condition."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -231,16 +232,18 @@ class PageTrial(BaseModel):
 
 
 class PageStudy(BaseModel):
-    """The content of study.json; fields that are not listed here are those of `PageSettings`.
+    """The content of study.json; for fields that are not listed here, see `PageSettings`.
 
     Attributes:
         version: version of this format.
-        id: identifier of the trials; a browser does not resume a session with another identifier.
+        id: identifier of the trials; a browser resumes a session only if this identifier is
+            unchanged.
         minutes: expected duration for the group with most trials, including reading.
         scale: scale of the ratings.
-        save: `to`, the destination of answers; for DataPipe also `experiment` and `address`.
-        completion: `code` and `redirect`; None in the page's copy if a server sends both after
-            completion.
+        save: where answers are saved. `to` is the destination; for DataPipe, there are also
+            `experiment` and `address`.
+        completion: `code` and `redirect`. If a server sends them after completion, the copy for the
+            page has None instead.
         texts: texts by file name.
         questions: questions other than the trials, in their order.
         groups: trials of each group, by group number.
@@ -276,7 +279,7 @@ class PageStudy(BaseModel):
 
     @property
     def public(self) -> dict[str, Any]:
-        """Content without code and redirect, which the server sends only after completion."""
+        """Content without the code and the redirect; a server sends these only after completion."""
         return self.model_dump() | {"completion": None}
 
     @property
@@ -297,11 +300,11 @@ class PageStudy(BaseModel):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of all groups, trials and sentences, independent of their order."""
+        """Fingerprint of all groups, trials and sentences; their order does not matter."""
         return self._fingerprint(len(self.trials))
 
     def _fingerprint(self, n_groups: int) -> str:
-        """Return the fingerprint of the first groups."""
+        """Return the fingerprint of the first `n_groups` groups."""
         canonical = [
             [group, sorted([t.trial_id, [t.sentence_1, t.sentence_2]] for t in self.groups[group])]
             for group in islice(self.trials, n_groups)
@@ -311,15 +314,15 @@ class PageStudy(BaseModel):
         return hashlib.sha256(json.dumps(canonical).encode()).hexdigest()
 
     def extends(self, fingerprint: str) -> bool:
-        """Return True if a fingerprint is that of this study, or that of its first groups only."""
+        """Return True if a fingerprint is that of this study, or that of its first groups alone."""
         return any(self._fingerprint(n) == fingerprint for n in range(len(self.trials), 0, -1))
 
     @property
     def script(self) -> str:
         """Content of study.js, which the page loads.
 
-        A page that is opened from a disk could not read study.json. If answers are saved to a
-        server, the script contains neither code nor redirect.
+        The page does not load study.json, because a page that is opened from a disk could not read
+        it. If answers are saved to a server, the script contains neither code nor redirect.
         """
         content = self.public if self.save["to"] == "server" else self.model_dump()
         script = json.dumps(content, indent=1)
