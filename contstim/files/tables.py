@@ -236,7 +236,7 @@ def cells_by_name(table: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def _read_columns(path: Path, kind: str, may_be_empty: bool) -> dict[str, list[Any]]:
-    # A missing or damaged metadata file is ignored, but another format number in it is an error
+    # A missing or damaged metadata file is ignored. A wrong format number in this file is an error
     content: dict[str, Any] = {}
     with suppress(InputError):
         content = read_json_object(f"{path}.meta.json", constants=True)

@@ -228,10 +228,7 @@ class Triplet:
 
     @property
     def drops(self) -> tuple[float, float]:
-        """Under each model, log-probability of the natural minus that of the rejected sentence.
-
-        The unit is nats.
-
+        """For each model: log p(natural sentence) minus log p(rejected sentence), nats.
 
         The drops are log p(n|m1)/p(s1|m1) and log p(n|m2)/p(s2|m2), the terms of Eq. 4 of Golan et
         al. (2023). If scores are not in nats, the drops are divided by `sd_1` and `sd_2`,

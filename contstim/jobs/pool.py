@@ -22,7 +22,7 @@ TaskT = TypeVar("TaskT", bound=WorkerTask[Any])
 PULSE = 1.0
 """Seconds between two heartbeats of a worker, and between two checks for heartbeats."""
 
-_FALSE_STARTS = 3  # the job fails if so many workers in a row die before they are ready
+_FALSE_STARTS = 3  # number of consecutive deaths of unready workers after which the job fails
 
 
 class TaskQueue(ABC, Generic[TaskT]):

@@ -147,9 +147,9 @@ def _work(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles interrupts
     os.environ.update(environment)
 
-    # A separate thread counts heartbeats. It also ends this process when the driver ends, the
-    # process that started the workers. Otherwise, workers of a killed driver would occupy the GPUs
-    # until their tasks end
+    # A separate thread counts heartbeats. The driver is the process that started the workers. When
+    # the driver ends, the thread ends this process. Otherwise, workers of a killed driver would
+    # occupy the GPUs until their tasks end
     driver = multiprocessing.parent_process()
     assert driver is not None
     driver_end = driver.sentinel

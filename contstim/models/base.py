@@ -201,7 +201,7 @@ class Scorer(ABC):
     """
 
     name: str
-    """Name in columns, files and trials; it must be equal in all runs of a study."""
+    """Name in columns, files and trials; it does not change between runs."""
 
     specification: str = ""
     """Specification, see `contstim.models.specifications`; empty if the model has none."""
@@ -218,7 +218,7 @@ class Scorer(ABC):
     reports_passes: bool = False
     """Whether `models.costs` counts all passes of the model; True for models without a network.
 
-    If False, and if a budget limits the passes, each natural sentence is searched only once.
+    If it is False and a budget limits the passes, each sentence is searched only once.
     """
 
     is_black_box: bool = False

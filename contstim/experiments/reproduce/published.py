@@ -149,7 +149,7 @@ def read_triplets(folder: Path | str, *, selected: bool = False) -> tuple[Triple
 def read_vocabulary(folder: Path | str) -> Vocabulary:
     """Read the study's vocabulary: 5,977 sentence-initial words and 23,180 other words.
 
-    42 of the words may occur more than once in a sentence.
+    42 words may occur more than once in a sentence.
 
     Raises:
         InputError: if a file is missing, or is not a plain list of words.

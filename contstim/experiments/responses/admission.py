@@ -1,8 +1,8 @@
 """Selection of participants for an analysis.
 
 Included participants have finished the session, passed the catch trials and satisfied all other
-rules. A catch trial shows a sentence and the same words in shuffled order. State exclusion rules
-before data collection. The rules are applied one after the other.
+rules. A catch trial tests attention. For example, it shows a sentence and the same words in
+shuffled order. State exclusion rules before data collection. They are applied one after the other.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ _PATTERNS = {
     "optional": ("no|yes|", "yes or a no"),
 }
 COLUMNS = tuple(_PATTERNS)
-"""Columns of a table of questions. For example, `question_de` contains translated questions."""
+"""Columns of a table of questions. `question_de` and `options_de` may contain translations."""
 FURTHER_COLUMN = re.compile(r"(question|options)_[A-Za-z][A-Za-z0-9-]*")
 
 

@@ -286,9 +286,9 @@ def foreign_errors(location: str) -> Iterator[None]:
     PanicException, which is not an `Exception`.
 
     Raises:
-        UnavailableError: if a library fails for any reason that is not listed next.
         ModelError: if a package is missing; if the checkpoint's code is not allowed to run; if the
             hub does not have the revision; or if there is not enough memory.
+        UnavailableError: if a library fails for any other reason.
     """
     try:
         with warnings.catch_warnings():
