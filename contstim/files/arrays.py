@@ -40,8 +40,8 @@ def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:
     """Read the arrays of an `.npz` file, by name.
 
     Raises:
-        InputError: if the file cannot be read, or has two arrays of one name; if a member is not an
-            array, or contains Python objects.
+        InputError: if the file cannot be read, or has two arrays with the same name; or if a member
+            is not an array, or contains Python objects.
     """
     with decoding(path, "an .npz of plain arrays"), ZipFile(path) as archive:
         members = archive.infolist()
@@ -80,6 +80,6 @@ def _read_array(file: IO[bytes], size: int) -> npt.NDArray[Any]:
             f"its header claims an array {shape} of {dtype} ({claimed_size:,} bytes), but "
             f"{size - file.tell():,} bytes follow"
         )
-    # read_array reads the header itself
+    # `read_array` reads the header again
     file.seek(0)
     return np.lib.format.read_array(file, allow_pickle=False)

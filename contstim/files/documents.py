@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 FORMAT = 1
-"""Format number of all records, and of the tables and certificates that they describe."""
+"""Format number of all records, and of the tables and certificates that records describe.
+
+A record is a JSON file next to an output, which describes how the output was made.
+"""
 
 DEEPEST = 64
 """Maximum nesting depth of lists and objects."""
@@ -57,7 +60,7 @@ def parse_json_object(
     """Parse a JSON text that contains an object.
 
     Raises:
-        InputError: if the text contains another value; see also `parse_json`.
+        InputError: if the text contains a value that is not an object; see also `parse_json`.
     """
     value = parse_json(text, source, constants=constants)
     if not isinstance(value, dict):
@@ -87,7 +90,7 @@ def parse_json_lines(
     """Parse JSON Lines: yield the number (from 1) and the object of each line that is not blank.
 
     Raises:
-        InputError: if a line is not one JSON object (names the line).
+        InputError: if a line is not one JSON object; the message names the line.
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -121,7 +124,8 @@ def read_json_lines(path: Path | str) -> list[tuple[int, dict[str, Any]]]:
     """Read a JSON Lines file; return the line number, from 1, and the object of each line.
 
     Raises:
-        InputError: if the file cannot be read or a line is not one JSON object (names the line).
+        InputError: if the file cannot be read, or if a line is not one JSON object. The message
+            names the line.
     """
     return list(parse_json_lines(read_text(path).split("\n"), path))
 
@@ -139,7 +143,8 @@ def read_text(path: Path | str) -> str:
     """Read a UTF-8 text; remove a byte order mark, and convert line ends to LF.
 
     Raises:
-        InputError: if the file cannot be read or is not UTF-8 (names the byte).
+        InputError: if the file cannot be read, or is not UTF-8. The message names the first byte
+            that is not UTF-8.
     """
     return _decode(_read_bytes(path), path).replace("\r\n", "\n").replace("\r", "\n")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _DEVICES = Path("/dev")
-_MAX_NAME_BYTES = 200  # of 255, because the name of a temporary file is longer
+_MAX_NAME_BYTES = 200  # names may have 255 bytes, but a temporary file's name is longer
 
 
 @contextmanager
@@ -27,9 +27,9 @@ def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
     """Write a file atomically: yield a temporary path, which replaces the target on success.
 
     If the run is interrupted, the target is unchanged. Missing folders are created. If the target
-    is a link, the linked file is replaced. The new file has the permissions of the old file; if it
-    is `private`, only the owner may read it. If the target is a device or a pipe, such as
-    `/dev/stdout`, the content is copied to it.
+    is a link, the linked file is replaced. The new file has the permissions of the old file. With
+    `private`, only the owner may read the new file. If the target is a device or a pipe, such as
+    `/dev/stdout`, the content is copied to the target.
 
     Raises:
         InputError: if the target cannot be written, or the text cannot be encoded as UTF-8.
@@ -126,7 +126,8 @@ def is_folder(path: Path | str) -> bool:
 def path_inside(folder: Path | str, name: str) -> Path:
     """Return the path of a name in a folder, and refuse names that lead out of the folder.
 
-    Use it for all names from files that other people may have written, such as shared study files.
+    Use this function for all names from files that other people may have written. Shared study
+    files are an example.
     A name may be a relative path with slashes.
 
     Raises:
@@ -193,8 +194,8 @@ def _copy_to_device(device: Path) -> Iterator[Path]:
 def checksum(path: Path | str, leave_out: Collection[str] = ()) -> str:
     """Return `sha256:` and the digest of a file, or of the names and contents of a folder's files.
 
-    A folder's hidden files are skipped, because they are temporary or private. Its records are
-    skipped, because they contain dates. `leave_out` names further files to skip.
+    A folder's hidden files are skipped, because they are temporary or private. Records of outputs
+    (`is_record`) are skipped, because they contain dates. `leave_out` names further files to skip.
 
     Raises:
         InputError: if a file cannot be read.
@@ -235,7 +236,7 @@ def is_record(path: Path | str) -> bool:
 
 @contextmanager
 def file_lock(path: Path, holder: str) -> Iterator[str | None]:
-    """Hold a lock of the operating system in the `with` statement, if no other process has it.
+    """Hold a lock of the operating system in the `with` statement, if no other process holds it.
 
     The system releases the lock even if the process dies.
 

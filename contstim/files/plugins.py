@@ -26,13 +26,14 @@ def _find_names(group: str, _path: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError]) -> _Kind | None:
-    """Load the value that an installed package provides under a name; None if no package does.
+    """Load the value that an installed package provides under a name.
 
-    The value must be a `kind` whose attribute `name` is the name of the entry point.
+    Return None if no package provides a value. The value must be an instance of `kind`. Its
+    attribute `name` must be the name of the entry point.
 
     Raises:
-        ContstimError: (of class `error`) if several packages provide different values, or the value
-            cannot be loaded or is not a `kind` with this name.
+        ContstimError: if several packages provide different values; if the value cannot be loaded;
+            or if it is not an instance of `kind` with this name. The class of the error is `error`.
     """
     word = kind.__name__
     entries = list(entry_points(group=group, name=name))

@@ -44,7 +44,7 @@ class Record:
         path: path of the record. Paths in the record are relative to the record's folder, so that
             users can move this folder.
         format: format number of the record and of its output.
-        step: name of the step that wrote the output; empty for none.
+        step: name of the step that wrote the output, such as `score`; empty if no step wrote it.
         step_version: version of the step; a new version gives other results for the same inputs.
         options: options that affect the results and differ from the defaults.
         commits: name of each model from the Hugging Face hub → commit.
@@ -55,7 +55,7 @@ class Record:
         complete: False if the step produced fewer results than requested.
         date: date and time, UTC.
         versions: versions of contstim, Python and libraries.
-        facts: further results of the step, such as seed, conventions and counts.
+        facts: further entries, such as the seed, conventions and counts.
     """
 
     path: Path
@@ -178,7 +178,7 @@ def write_record(
         inputs: files and folders that were read. None, standard input (`-`), devices and removed
             files are ignored.
         outputs: further output files, such as a certificate. With None, the record has no checksums
-            of outputs; use it for a database, which still changes.
+            of outputs. Use None for a database, because its content still changes.
         facts: further entries of the record.
 
     Raises:

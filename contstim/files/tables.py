@@ -98,7 +98,8 @@ def frame_of(columns: Mapping[str, Column]) -> DataFrame:
 def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
     """Write named columns of equal length in the format of the path's suffix.
 
-    CSV is UTF-8 with a header and quoted texts. Numbers have as many digits as an exact copy needs.
+    CSV is UTF-8 with a header and quoted texts. Numbers have enough digits to restore their exact
+    values.
 
     Raises:
         InputError: if the file cannot be written, or its suffix is not that of a table.
@@ -146,8 +147,9 @@ def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, lis
     Cells of CSV files are texts. Decimal commas of numbers are replaced by points.
 
     Raises:
-        InputError: if the file is not a readable table, has no rows (unless `may_be_empty`), or has
-            a record of another version of contstim.
+        InputError: if the file is not a readable table, or has no rows (unless `may_be_empty` is
+            true). Also if the table's metadata file (`TABLE.meta.json`) has a format number that
+            this version of contstim does not read.
     """
     return _read_columns(Path(path), table_kind(path), may_be_empty)
 
@@ -179,10 +181,10 @@ def read_rows(
         readers: name or type of a field → parser and noun; see `parsed`. If the column of a field
             with a default is missing, the parser receives None for each row.
         may_be_empty: whether a table without rows is accepted.
-        aliases: other name of a column → field.
+        aliases: alternative name of a column → name of the field.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column, or a cell cannot be parsed.
+        InputError: if the file cannot be read or lacks a column, or if a cell cannot be parsed.
     """
     columns = _read_columns(Path(path), table_kind(path), may_be_empty)
     columns = {(aliases or {}).get(name, name): column for name, column in columns.items()}
@@ -234,7 +236,7 @@ def cells_by_name(table: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def _read_columns(path: Path, kind: str, may_be_empty: bool) -> dict[str, list[Any]]:
-    # A missing or damaged record is ignored, but a record of another format is an error
+    # A missing or damaged metadata file is ignored. A wrong format number in this file is an error
     content: dict[str, Any] = {}
     with suppress(InputError):
         content = read_json_object(f"{path}.meta.json", constants=True)
@@ -268,7 +270,7 @@ def _read_parquet(path: Path) -> dict[str, list[Any]]:
 
 
 def _as_python(column: Column) -> Sequence[Any]:
-    # `json` writes only Python's numbers; their texts have as many digits as an exact copy needs
+    # `json` writes only Python's numbers. Their texts have enough digits to restore exact values
     return column.tolist() if hasattr(column, "tolist") else column
 
 
@@ -311,8 +313,8 @@ def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
 def _is_unquoted(lines: Sequence[str]) -> bool:
     """Return True if quotation marks in a TSV table belong to the texts.
 
-    They do if the table cannot be parsed with quoted cells, and no cell begins and ends with a
-    quotation mark.
+    This is true if the table cannot be parsed with quoted cells, and if no cell both begins and
+    ends with a quotation mark.
     """
     try:
         for _ in csv.reader(lines, delimiter="\t", strict=True):
@@ -335,7 +337,7 @@ def _replace_commas(
     """Replace decimal commas by points in columns that contain only numbers.
 
     Raises:
-        InputError: if numbers have both commas and points, or commas that may separate thousands.
+        InputError: if numbers contain both commas and points, or if commas may separate thousands.
     """
     filled = {name: [*filter(None, cells)] for name, cells in table.items()}
     numbers = {name: c for name, c in filled.items() if all(map(_NUMBER.fullmatch, c))}
@@ -382,7 +384,7 @@ def parsed(
     `parse` raises a ValueError for an invalid cell. `noun` completes the message "CELL is not a …".
 
     Raises:
-        InputError: if a cell is invalid; names the row, from 0, and the column.
+        InputError: if a cell is invalid. The message names the row, from 0, and the column.
     """
     values = []
     for row, cell in enumerate(cells):
@@ -437,7 +439,7 @@ def text(value: object) -> str:
     """Return the text of a cell that holds a text or a number.
 
     Raises:
-        ValueError: if the cell is null, true or false, a list or an object.
+        ValueError: if the cell is null, true, false, a list or an object.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"{shortened(value)} is not a text")

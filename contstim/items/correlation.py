@@ -1,7 +1,7 @@
 """Correlations of two columns.
 
-All functions use only rows with two finite values. A correlation is nan if there are too few such
-rows, or if a column is constant in them.
+All functions use only rows in which both values are finite. A correlation is nan if there are too
+few such rows, or if a column is constant in these rows.
 """
 
 from __future__ import annotations

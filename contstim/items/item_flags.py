@@ -1,4 +1,4 @@
-"""Flags for reviewers: properties of an item that may be a problem."""
+"""Flags for reviewers: possible problems of an item (a pair, a triplet or a trial)."""
 
 from __future__ import annotations
 
@@ -33,12 +33,14 @@ _AROUND_WORDS = ".,;:!?…\"“”„«»()[]{}'‘’‚–—"
 _NATURAL = (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL)
 # A frequent word is in more than 5 items and in more than 2 % of the items
 _MIN_ITEMS, _PER_HUNDRED = 5, 2
-# Participants agree less about published items with three misfits or more (see `Match.misfits`)
+# Misfits are new words of another part of speech than the replaced words (see `Match.misfits`).
+# Participants agree less about items of the 2023 study with three or more misfits
 _MIN_MISFITS = 3
-# Maximum differences from the natural sentence. They are two standard deviations among natural
-# sentences of eight words
+# Maximum differences between a synthetic sentence and its natural sentence. These are two standard
+# deviations among natural sentences of eight words
 _MAX_CHARACTERS, _MAX_ZIPF = 12, 0.7
-_QUANTILE = 0.05  # quantile of the least log-probability of a word, over natural sentences
+# Quantile over natural sentences. The quantity is the log-probability of the least likely word
+_QUANTILE = 0.05
 _SMALL_DROP, _SMALL_DROP_SDS = 1.0, 0.1  # nats; standard deviations of natural sentences
 
 
@@ -74,11 +76,12 @@ class FlagSettings:
     """Settings of flags: rules, frequencies and limits.
 
     Attributes:
-        rules: rules about words, such as the list of blocked words.
+        rules: rules about words, for example a list of blocked words.
         repeatable: words that may occur several times in a sentence, in lower case.
-        frequencies: word frequencies in a text; None for frequencies in the items.
-        rare: words with a lower Zipf value are rare.
-        often: words in more items than this are frequent; None for 5 items or 2 % of the items,
+        frequencies: word frequencies in a text; None to count words in the items.
+        rare: words with a lower Zipf value are rare. The Zipf value is the base-10 logarithm of
+            the frequency in a billion words.
+        often: words in more than `often` items are frequent; None for 5 items or 2 % of the items,
             whichever is more.
         tags: table of part-of-speech tags. Parts of speech are checked only if it lists at least
             half of the items' words.
@@ -104,7 +107,7 @@ class FlaggedItems:
 
     Attributes:
         flags: flags in the order of the items.
-        explanations: kind → when an item has this flag, or why the kind was not checked.
+        explanations: kind of a flag → when an item has this flag, or why it was not checked.
         table: table of tags; None if no suitable table was given.
     """
 
@@ -182,7 +185,7 @@ def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None
 
 
 def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
-    # `_word_details` and `_select_table` explain the other kinds
+    # `_word_details` and `_select_table` explain all other kinds of flags
     return {
         FlagKind.BLOCKED: "A word is on the list of blocked words "
         f"({quantity(len(settings.rules.blocked), 'word')}).",
@@ -192,7 +195,7 @@ def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
         ),
         FlagKind.REPEATED: (
             "A word occurs at least twice in one sentence. Words that may repeat, such as "
-            "articles and prepositions, are flagged only if they are adjacent."
+            "articles and prepositions, are flagged only if two occurrences are adjacent."
         ),
         FlagKind.FREQUENT: (
             f"A word occurs in more than {quantity(often, 'item')}. In synthetic sentences "
@@ -211,12 +214,13 @@ def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
             f"{1 - _QUANTILE:.0%} of all natural sentences."
         )
         if settings.judged
-        else "Not checked: name a judge with --judge, a model that is not compared in the study.",
+        else "Not checked: there is no judge. Name one with --judge. A judge is a model that the "
+        "study does not compare.",
         FlagKind.AGREEING: (
-            "Pairs and trials: both models prefer the same sentence. Triplets: under one model, "
-            "the log-probability of the sentence that it should reject is less than "
-            f"{_SMALL_DROP:g} nat below that of the natural sentence. Trials are checked only "
-            "with --scores."
+            "A pair or a trial has this flag if both models prefer the same sentence. A triplet "
+            "has it if a model hardly prefers the natural sentence to the sentence that this "
+            "model should reject: the log-probability of the natural sentence is less than "
+            f"{_SMALL_DROP:g} nat higher. Trials are checked only with --scores."
         ),
         FlagKind.LENGTH: (
             f"A synthetic sentence is more than {_MAX_CHARACTERS} characters longer or shorter "
@@ -228,7 +232,11 @@ def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
 def _word_details(
     sentences: Collection[Sentence], settings: FlagSettings
 ) -> tuple[dict[str, tuple[FlagKind, str]], dict[FlagKind, str]]:
-    """Return word → kind and detail of its flag, and explanations of names and rare words."""
+    """Find words with flags of words.
+
+    Return two dictionaries. The first is word → kind and detail of the word's flag. The second
+    explains the flags of names and of rare words: kind → explanation.
+    """
     rules = settings.rules
     words = {_strip_punctuation(word) for s in sentences for word in s.words} - {""}
     names, names_explanation = _find_names(words, sentences, settings)
@@ -251,10 +259,10 @@ def _find_names(
     words: Collection[str], sentences: Collection[Sentence], settings: FlagSettings
 ) -> tuple[set[str], str]:
     """Return the words that are names, and the explanation of the flag."""
-    # Every first word has a capital, so only later words show which words are names
+    # Every first word of a sentence has a capital. So only later words show which words are names
     inner = [_strip_punctuation(word) for s in sentences for word in s.words[1:]]
-    # Counts of a text include first words, which have capitals. These counts do not turn a common
-    # word into a name, because `is_name` requires that nearly all occurrences have capitals
+    # Counts in a text include the first words of sentences, which have capitals. Nevertheless, a
+    # common word is no name: `is_name` requires that nearly all its occurrences have capitals
     inside = Counter(inner)
     if settings.frequencies is not None:
         inside.update(settings.frequencies.counts)
@@ -299,7 +307,10 @@ def _word_flags(
     details: Mapping[str, tuple[FlagKind, str]],
     repeatable: Collection[str],
 ) -> Iterable[Flag]:
-    """Yield each item's flags of words in the order of `FlagKind`, one for each kind and word."""
+    """Yield flags of words, item by item.
+
+    An item has one flag for each kind and word, in the order of `FlagKind`.
+    """
     order = list(FlagKind)
     for item_id, item_sentences in sentences.items():
         details_by_kind: dict[tuple[FlagKind, str], str] = {}
@@ -356,7 +367,8 @@ _Entry = tuple[int, tuple[int, tuple[str, ...]]]  # group, element of `all_but_o
 def _similar_flags(
     items: Sequence[ReviewedItem], sentences: dict[str, tuple[Sentence, ...]]
 ) -> Iterable[Flag]:
-    # Two sentences share an entry if they are equal, or have equal length and differ by one word
+    # Two sentences have a common entry if they are equal, or if they have the same number of words
+    # and differ by one word
     holders: dict[_Entry, list[tuple[ReviewedItem, Sentence]]] = defaultdict(list)
     entries_of: dict[str, list[_Entry]] = defaultdict(list)
     for item in items:
@@ -386,19 +398,23 @@ def _similar_flags(
 def _select_table(
     sentences: Iterable[Sentence], table: TagTable | None
 ) -> tuple[TagTable | None, dict[FlagKind, str]]:
-    """Return the table and explanations of its flags; no table if it lists too few words."""
+    """Return the table of tags and the explanations of the flags that need it.
+
+    Return None instead of the table if it lists too few words.
+    """
     kinds = (FlagKind.SPEECH, FlagKind.SEQUENCE, FlagKind.FREQUENCY)
     words = {word for sentence in sentences for word in sentence.words}
     if table is None or not table.fits(words):
         reason = "Not checked: most words have no part of speech. Name a table with --tags."
         return None, dict.fromkeys(kinds, reason)
     explanations = (
-        f"At least {_MIN_MISFITS} new words of a sentence, or more than half of them, rarely "
-        f"have the part of speech of the word that they replace: in less than {MISFIT:.0%} of "
-        f"their uses, according to {table.name}. Participants agree less about such items.",
-        "The parts of speech of two adjacent words follow each other more than "
-        f"{SELDOM} times less often than by chance. The natural sentence has no such sequence "
-        "there."
+        f"At least {_MIN_MISFITS} new words of a sentence, or more than half of its new words, "
+        "have another part of speech than the words that they replace. More precisely, they have "
+        f"the part of speech of the replaced word in less than {MISFIT:.0%} of their uses, "
+        f"according to {table.name}. Participants agree less about such items.",
+        "Two adjacent words have an odd sequence of parts of speech. By chance, this sequence "
+        f"would be more than {SELDOM} times as frequent as it is. The natural sentence has no odd "
+        "sequence at this position."
         if table.pairs
         else f"Not checked: {table.name} contains no sequences of parts of speech.",
         f"The mean Zipf frequency of a synthetic sentence differs by more than {_MAX_ZIPF:g} "

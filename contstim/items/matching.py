@@ -1,4 +1,7 @@
-"""Compare synthetic with natural sentences: words, parts of speech, length, word frequency.
+"""Compare synthetic sentences with their natural sentences.
+
+The comparison concerns words, parts of speech, length and word frequency. A misfit is a new word
+with another part of speech than the replaced word.
 
 natural      The old man slept on the chair.
 synthetic    The old dog slept was the chair.    two new words; "was" is a misfit
@@ -23,7 +26,10 @@ if TYPE_CHECKING:
     from contstim.words.tags import TagTable
 
 MISFIT = 0.05
-"""A new word is a misfit if it has the replaced word's tag in less than this share of its uses."""
+"""A new word is a misfit if less than this share of its uses have the replaced word's tag.
+
+Tags are parts of speech.
+"""
 
 
 @dataclass(frozen=True)
@@ -114,8 +120,9 @@ def _describe_changes(
 ENOUGH = 5.0
 """Default minimum for each of the two `Triplet.drops`, nats.
 
-In a reanalysis of the study of 2023, triplets with drops of at least 5 or 10 nats identified models
-best.
+A drop is the log-probability of the natural sentence minus that of the sentence that the model
+rejects. The default comes from a reanalysis of the 2023 study. There, minimums of 5 and of 10 nats
+worked best: people's answers to such triplets showed most reliably which model was better.
 """
 
 ENOUGH_SDS = 0.5
@@ -137,8 +144,8 @@ def figures_of(
         triplets: triplets with the same unit of drops, at least one.
         flagged: share of triplets with flags; None to omit its row.
         table: table of tags; None to omit comparisons of synthetic with natural sentences.
-        enough: minimum for each of the two drops in the row "share with … on both sides"; 0 for the
-            default, None to omit the row.
+        enough: minimum of both drops in the row "share with both drops of at least …"; 0 for the
+            default (`ENOUGH` or `ENOUGH_SDS`), None to omit the row.
     """
     smaller = [min(triplet.drops) for triplet in triplets]
     unit, kind = triplets[0].drop_unit, "log-probability" if triplets[0].in_nats else "score"
@@ -148,19 +155,22 @@ def figures_of(
     }
     if enough is not None:
         least = enough or (ENOUGH if triplets[0].in_nats else ENOUGH_SDS)
-        figures[f"share with {least:g} {unit} on both sides"] = fmean(s >= least for s in smaller)
+        label = f"share with both drops of at least {least:g} {unit}"
+        figures[label] = fmean(drop >= least for drop in smaller)
     if flagged is not None:
         figures["share with flags"] = flagged
     if table is not None:
         matches = [match(t.natural, s, table) for t in triplets for s in t.sentences[1:]]
         figures |= {
             "new words of a sentence": fmean(len(comparison.changed) for comparison in matches),
-            "of these, of another part of speech": fmean(
+            "of these, with another part of speech": fmean(
                 len(comparison.misfits) for comparison in matches
             ),
-            "characters above the natural sentence's": fmean(
+            "difference in characters, synthetic - natural": fmean(
                 comparison.characters for comparison in matches
             ),
-            "mean Zipf frequency above the natural sentence's": fmean(m.zipf for m in matches),
+            "difference in mean Zipf frequency, synthetic - natural": fmean(
+                comparison.zipf for comparison in matches
+            ),
         }
     return figures

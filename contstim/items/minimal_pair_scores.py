@@ -1,4 +1,4 @@
-"""Table of minimal pairs with scores of both sentences under several models."""
+"""Table of minimal pairs, with scores of both sentences of each pair under several models."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 _ROUNDING = 2.0**-21  # relative tolerance: four times the rounding error of single precision
-# `near` → names of the two sentences
+# `MinimalPairScores.near` → names of the two sentences
 _SIDES = {False: ("good", "bad"), True: ("natural", "changed")}
 _SENTENCE_METHOD = "full-sentence"
 PREFIX_FIELDS = {
     "one_prefix": ("prefix", "word_good", "word_bad"),
     "two_prefix": ("prefix_good", "prefix_bad", "word"),
 }
-"""Method → names of BLiMP's fields with prefixes and critical words.
+"""Method of evaluation → names of BLiMP's fields with prefixes and critical words.
 
 In BLiMP, these names begin with the name of the method. For example, `prefix` of the method
 `one_prefix` is the field `one_prefix_prefix`. The field `one_prefix_method` states whether a pair
@@ -40,7 +40,10 @@ has these fields.
 
 @dataclass(frozen=True, slots=True)
 class SentencePair:
-    """An acceptable or natural sentence, and an unacceptable or changed one.
+    """A minimal pair of sentences.
+
+    `good` is acceptable and `bad` is unacceptable. In near pairs, `good` is a natural sentence and
+    `bad` is this sentence with one word changed.
 
     Attributes:
         paradigm: group of pairs with the same kind of difference.
@@ -58,7 +61,7 @@ class MinimalPairScores:
     """Log-probabilities of both sentences of minimal pairs.
 
     Attributes:
-        log_probs: log-probabilities, (n_pairs, 2, n_models), nats; the good sentence first.
+        log_probs: log-probabilities, (n_pairs, 2, n_models), nats; the good sentence is first.
         near: whether the pairs come from `contstim near-pairs`, which replaces one word of a
             natural sentence. The changed sentence may be acceptable.
     """
@@ -77,9 +80,9 @@ class MinimalPairScores:
     def ties(self) -> BoolArray:
         """Mask of ties, (n_pairs, n_models): both scores are equal, or both are -inf.
 
-        Scores are equal if they differ by at most four rounding errors of single precision. For two
-        sentences, an n-gram model often sums the same terms in another order. Rounding must not
-        decide which of the sentences wins.
+        Scores count as equal if they differ by at most four rounding errors of single precision. An
+        n-gram model often sums the same terms for two sentences, but in different orders. Rounding
+        must not decide which of the sentences wins.
         """
         good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
         # The tolerance of isclose is relative to its second argument, so test both orders
@@ -90,7 +93,10 @@ class MinimalPairScores:
 
     @cached_property
     def margins(self) -> FloatArray:
-        """Log-probability of good minus bad sentence, (n_pairs, n_models), nats; 0 for ties."""
+        """Log-probability of the good sentence minus that of the bad sentence.
+
+        The shape is (n_pairs, n_models), and the unit is nats. Ties have the value 0.
+        """
         good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
         return np.subtract(good, bad, out=np.zeros(good.shape), where=~self.ties)
 
@@ -114,14 +120,14 @@ class MinimalPairScores:
     def from_file(path: Path | str) -> MinimalPairScores:
         """Read pairs.csv of `contstim evaluate blimp`, or a table with the same columns.
 
-        The columns are paradigm, pair_id, good, bad and, for each model, `MODEL: good` and
-        `MODEL: bad` with log-probabilities in nats. In tables of `contstim near-pairs`, good and
-        bad are called natural and changed. If there is a column `method`, rows with other methods
-        than `full-sentence` are skipped.
+        The columns are paradigm, pair_id, good and bad. For each model, the columns `MODEL: good`
+        and `MODEL: bad` contain log-probabilities in nats. In tables of `contstim near-pairs`, good
+        and bad are called natural and changed. If there is a column `method`, only rows with the
+        method `full-sentence` are read.
 
         Raises:
-            InputError: if the file cannot be read, lacks a column, has no pair or an invalid cell,
-                or two pairs of a paradigm have the same pair_id.
+            InputError: if the file cannot be read, lacks a column, or has no pair; if a cell is
+                invalid; or if two pairs of a paradigm have the same pair_id.
         """
         table = read_table(path)
         if "method" in table:

@@ -68,10 +68,10 @@ class ReviewedItem:
 
     Attributes:
         item_id: `trial_id` of a pair or trial, `triplet_id` of a triplet.
-        source_id: source of a trial, the pair or triplet from which it was made; empty for other
-            items.
-        condition: condition of a trial; empty for other items.
-        group: group of a trial, from 1; 0 for other items.
+        source_id: identifier of a trial's source, the pair or triplet from which the trial was
+            made; empty for pairs and triplets.
+        condition: condition of a trial; empty for pairs and triplets.
+        group: group of participants who see a trial, from 1; 0 for pairs and triplets.
         model_1: first model; empty for trials that compare no models.
         sentence_1: first sentence; in a triplet, the natural sentence.
         sentence_2: second sentence; in a triplet, the sentence that model_1 rejects.
@@ -102,7 +102,7 @@ class ReviewedItem:
 
     @property
     def sentences(self) -> tuple[Sentence, ...]:
-        """Two sentences, or three of a triplet."""
+        """The two sentences of a pair or trial, or the three sentences of a triplet."""
         all_sentences = (self.sentence_1, self.sentence_2, self.sentence_3)
         return tuple(sentence for sentence in all_sentences if sentence is not None)
 
@@ -110,7 +110,7 @@ class ReviewedItem:
 _READERS: dict[str, Reader] = {
     **CELL_READERS,
     "ItemKind": (ItemKind, f"kind of item ({', '.join(ItemKind)})"),
-    # Reviewers may type decisions in a spreadsheet, such as "Reject "
+    # Reviewers may type decisions in a spreadsheet, for example "Reject "
     "Decision": (
         lambda cell: Decision(optional_text(cell).strip().lower()),
         "decision (keep, reject or empty)",
@@ -145,7 +145,7 @@ class Review:
 
     @cached_property
     def by_item(self) -> dict[str, list[ReviewedItem]]:
-        """Identifier of an item → all its rows, also undecided ones."""
+        """Identifier of an item → all its rows, including undecided rows."""
         return grouped((item.item_id, item) for item in self.decisions)
 
     @cached_property
@@ -185,10 +185,11 @@ class Review:
         return {item.item_id: item for item in self.decisions if item.kind is kind}
 
     def kept_items(self, kind: ItemKind) -> list[dict[str, ReviewedItem]]:
-        """Return the items of a kind that are not rejected, by file; the last file comes first.
+        """Return the items of a kind that are not rejected.
 
-        A dictionary for each file maps identifiers to rows. An item belongs to the last file that
-        lists it. A row about a trial is also a row about the trial's source.
+        The result has a dictionary for each file, identifier → row. The last file comes first. An
+        item belongs to the last file that lists it. A row about a trial is also a row about the
+        trial's source.
         """
         files: list[dict[str, ReviewedItem]] = []
         listed_later: set[str] = set()
@@ -204,17 +205,17 @@ class Review:
 
     @cached_property
     def rejected_words(self) -> frozenset[tuple[str, ...]]:
-        """Words of each sentence of rejected items."""
+        """The sentences of rejected items, each as a tuple of words."""
         return _words(item for item in self.decisions if self.rejects(item))
 
     @cached_property
     def shown_words(self) -> frozenset[tuple[str, ...]]:
-        """Words of each sentence of trials that are not rejected."""
+        """The sentences of trials that are not rejected, each as a tuple of words."""
         trials = self.of_kind(ItemKind.TRIAL).values()
         return _words(trial for trial in trials if not self.rejects(trial))
 
     def about(self, stimuli: Iterable[Stimulus]) -> Review:
-        """Return only the decisions about these stimuli, if their sentences have not changed."""
+        """Return the decisions about these stimuli, unless their sentences have changed."""
         current = {(item.kind, item.item_id, item.sentences) for item in undecided_items(stimuli)}
         decisions = (d for d in self.decisions if (d.kind, d.item_id, d.sentences) in current)
         return Review(tuple(decisions))
@@ -222,11 +223,11 @@ class Review:
     def require_items_of(self, stimuli: Iterable[Stimulus], table: Path | str) -> None:
         """Check that the stimuli include every reviewed item of their kind, without changes.
 
-        All stimuli must be of one kind. Messages name their `table`.
+        All stimuli must be of one kind. Messages name the `table` of the stimuli.
 
         Raises:
             InputError: if a reviewed item is missing or has changed; the message names the first
-                one.
+                such item.
         """
         current = undecided_items(stimuli)
         if not current:
@@ -236,8 +237,8 @@ class Review:
         absent = [item_id for item_id in reviewed if item_id not in by_id]
         if absent:
             raise InputError(
-                f"The review is about other items: {len(absent):,} of {len(reviewed):,} "
-                f"reviewed {current[0].kind}s are not in {table}, such as {shortened(absent[0])}."
+                f"The review is about other items than {table}: the table lacks {len(absent):,} of "
+                f"{len(reviewed):,} reviewed {current[0].kind}s, such as {shortened(absent[0])}."
             )
         for item_id, item in reviewed.items():
             for old, new in zip(item.sentences, by_id[item_id].sentences, strict=True):
@@ -318,19 +319,23 @@ def changed_positions(sentence: Sentence, counterpart: Sentence) -> frozenset[in
 
 
 def named_sentences(stimulus: Stimulus) -> tuple[str, tuple[Sentence | None, ...]]:
-    """Return the identifier and the sentences of a stimulus; None for pairs without texts."""
+    """Return the identifier and the sentences of a stimulus.
+
+    The sentences of a pair without texts are None.
+    """
     if isinstance(stimulus, Triplet):
         return stimulus.triplet_id, stimulus.sentences
     return stimulus.trial_id, (stimulus.sentence_1, stimulus.sentence_2)
 
 
 def naturals_of(stimuli: Iterable[Stimulus]) -> dict[str, tuple[Sentence | None, ...]]:
-    """Return the natural sentence from which each sentence of a stimulus was made.
+    """Return the natural sentences from which the sentences of stimuli were made.
 
-    Keys are identifiers of stimuli. Values have an entry for each sentence of the stimulus: its
-    natural sentence, or None for a sentence that is not synthetic. For a trial with two synthetic
-    sentences, the natural sentence is in the column `source`. If this column is empty, it is the
-    natural sentence of another trial of the same triplet, or None if there is no such trial.
+    Keys are identifiers of stimuli. A value has an entry for each sentence of the stimulus. The
+    entry of a synthetic sentence is its natural sentence; all other entries are None. For a trial
+    with two synthetic sentences, the column `source` contains the natural sentence. If this column
+    is empty, the natural sentence of another trial of the same triplet is used. Without such a
+    trial, the entries are None.
     """
     stimuli_list = list(stimuli)
     natural = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
 
-DEGREES = 3  # number of groups on each side of a slider's middle
+DEGREES = 3  # number of groups of answers on each side of a slider's middle
 
 
 class Scale(StrEnum):
@@ -29,7 +29,7 @@ class Scale(StrEnum):
 
     @property
     def meaning(self) -> str:
-        """Explanation of the numbers, such as `1 (sentence_1) or 2 (sentence_2)`."""
+        """Explanation of the answers, for example `1 (sentence_1) or 2 (sentence_2)`."""
         return _ANSWERS[self][1]
 
     @property
@@ -44,7 +44,7 @@ class Scale(StrEnum):
 
     @property
     def buttons(self) -> range:
-        """Answers with a button; none on a slider."""
+        """Answers that have a button on the page; empty for a slider."""
         return range(0) if self is Scale.SLIDER else self.answers
 
     @property
@@ -62,9 +62,9 @@ class Scale(StrEnum):
         return 0 if answer == self.middle else 1 + (answer > self.middle)
 
     def mirrored(self, answer: int) -> int:
-        """Return the answer with the same preference if the two sentences are exchanged.
+        """Return the answer that expresses the same preference after the sentences swap positions.
 
-        A value that is no answer remains unchanged.
+        A value that is not an answer on this scale is returned unchanged.
         """
         return round(2 * self.middle) - answer if answer in self.answers else answer
 

@@ -55,8 +55,8 @@ class ScoreTable(ShownAsTable):
         log_probs: log-probabilities, (n_sentences, n_models) float64, nats; finite or -inf.
 
     Raises:
-        ScoreError: if a score is nan or +inf, shapes do not match, a name of a model is invalid, or
-            two rows of a sentence have different scores.
+        ScoreError: if a score is nan or +inf; if shapes do not match; if the name of a model is
+            invalid; or if a sentence has two rows with different scores.
     """
 
     sentences: tuple[Sentence, ...] | None
@@ -68,7 +68,8 @@ class ScoreTable(ShownAsTable):
             raise ScoreError(f"Names of models must be unique, got {join_names(duplicates)} twice.")
         if "sentence" in self.models:
             raise ScoreError(
-                "A model must not be named 'sentence', like the column of texts. Rename it."
+                "A model must not be named 'sentence', because the column of texts has this name. "
+                "Rename the model."
             )
         rows = len(self.log_probs) if self.sentences is None else len(self.sentences)
         if self.log_probs.shape != (rows, len(self.models)):
@@ -153,14 +154,17 @@ class ScoreTable(ShownAsTable):
         return np.stack([doubled_ranks(column) for column in self.log_probs.T], axis=1)
 
     def ranks(self) -> FloatArray:
-        """Return r(s|m) = rank / N, in (0, 1], of Golan et al. (2023), (n_sentences, n_models)."""
+        """Return the ranks r(s|m) = rank / N of Golan et al. (2023), (n_sentences, n_models).
+
+        Values are in (0, 1]. N is the number of sentences.
+        """
         return self.doubled_ranks() / (2 * len(self.log_probs))
 
     def agreement(self) -> FloatArray:
-        """Compute the share of sentence pairs that two models order equally, (n_models, n_models).
+        """Compute the share of sentence pairs that two models rank in the same order.
 
-        The share is (1 + Kendall's tau-a) / 2. A pair of sentences with equal scores under one of
-        the models counts one half.
+        The result is (n_models, n_models). The share is (1 + Kendall's tau-a) / 2. If the two
+        sentences of a pair have equal scores under one of the models, the pair counts one half.
 
         Raises:
             ScoreError: if there are fewer than two sentences.
@@ -184,8 +188,9 @@ class ScoreTable(ShownAsTable):
         `A b`, `A  b` and `A b.` are the same sentence and must have the same scores.
 
         Raises:
-            ScoreError: if the file cannot be read, columns differ in length, a cell is invalid, or
-                there are no models or more than `MOST_MODELS`; see also `ScoreTable`.
+            ScoreError: if the file cannot be read; if columns differ in length; if a cell is
+                invalid; or if there are no models, or more than `MOST_MODELS`. See also
+                `ScoreTable`.
         """
         is_npz = Path(path).suffix.lower() == ".npz"
         try:
@@ -221,7 +226,7 @@ class ScoreTable(ShownAsTable):
             raise ScoreError(f"{path}: {error}") from error
 
     def write(self, path: Path | str) -> None:
-        """Write the table in the format of `from_file`, which reads back equal scores.
+        """Write the table in the format of `from_file`; `from_file` restores the exact scores.
 
         Raises:
             ScoreError: if the table has no sentences and the file is not an `.npz`.
@@ -234,7 +239,9 @@ class ScoreTable(ShownAsTable):
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                         np.lib.format.write_array(file, np.asarray(column), allow_pickle=False)
         elif self.sentences is None:
-            raise ScoreError(f"The file of scores without sentences must end in .npz, got {path}.")
+            raise ScoreError(
+                f"Scores without sentences can only be written to an .npz file, got {path}."
+            )
         else:
             write_table(path, self.columns)
 
@@ -259,7 +266,7 @@ def doubled_ranks(values: FloatArray) -> IntArray:
 
 
 def _kendall_tau_a(x: FloatArray, y: FloatArray) -> float:
-    """Compute tau-a from SciPy's tau-b, whose denominator omits ties."""
+    """Compute tau-a from SciPy's tau-b; the denominator of tau-b omits ties."""
     from scipy.stats import kendalltau
 
     # tau-a = S / n_pairs, and tau-b = S / sqrt(untied pairs in x · untied pairs in y), where
@@ -293,11 +300,13 @@ def _parse_score(value: object) -> float:
 
 
 def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
-    """Read the number of stimuli of each model pair: columns model_1, model_2 and per_pair.
+    """Read the number of stimuli for each pair of models.
+
+    The table has the columns model_1, model_2 and per_pair.
 
     Raises:
-        InputError: if the table lacks a column, names a model pair twice, or a count is not a
-            whole number.
+        InputError: if the table lacks a column, or names a pair of models twice; or if a count is
+            not a whole number.
     """
     readers: dict[str, Reader] = dict.fromkeys(("model_1", "model_2"), (text, "text"))
     readers["per_pair"] = (count, "whole number from 0")
@@ -328,8 +337,8 @@ def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
     tokens: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for sentence, model, *token in zip(sentences, models, *token_columns, strict=True):
         tokens[sentence.text, model].append(tuple(token))
-    # If a sentence was scored k times, its rows occur k times. Count the tokens of one repetition:
-    # the first n rows, for the smallest n such that all rows are repetitions of the first n
+    # If a sentence was scored k times, its rows occur k times. Count only the tokens of the first n
+    # rows, for the smallest n with this property: all rows are repetitions of the first n rows
     return {
         key: next(
             n if unit == "token" else sum(row[0] for row in rows[:n])

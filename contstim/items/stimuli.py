@@ -1,4 +1,8 @@
-"""Stimuli that selection and synthesis produce for experiments: pairs, triplets and trials."""
+"""Stimuli of experiments: pairs, triplets, minimal pairs and trials.
+
+A model rejects a sentence if it prefers another sentence of the same stimulus. In a triplet, both
+models prefer the natural sentence to the sentence that they reject.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +72,7 @@ SYNTHETIC = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
 
 
 def optional_text(cell: Any) -> str:
-    """Return the text of a cell; empty for an empty cell."""
+    """Return the text of a cell; an empty text for an empty cell."""
     return "" if cell is None else text(cell)
 
 
@@ -106,11 +110,11 @@ def content_id(kind: str, *parts: object) -> str:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two natural sentences: model_1 rejects sentence_1, model_2 rejects sentence_2.
+    """Two natural sentences: model_1 rejects sentence_1, and model_2 rejects sentence_2.
 
-    Fields are the columns of pairs.csv. `row_1` and `row_2` are 0-based rows of the score table.
-    `rank_1_model_2` is the rank of sentence_1 under model_2, in (0, 1] (see `ScoreTable.ranks`).
-    Sentences are None (empty cells) if only scores were published.
+    Fields are the columns of pairs.csv. `row_1` and `row_2` are the 0-based rows of the sentences
+    in the score table. For example, `rank_1_model_2` is the rank of sentence_1 under model_2, in
+    (0, 1] (see `ScoreTable.ranks`). Sentences are None (empty cells) if only scores were published.
     """
 
     trial_id: str
@@ -164,11 +168,12 @@ def _mark_changes(sentence: Sentence, natural: Sentence) -> str:
 
 @dataclass(frozen=True)
 class Triplet:
-    """A natural sentence and two synthetic ones: model_1 rejects synthetic_1, model_2 synthetic_2.
+    """A natural sentence and two synthetic sentences.
 
-    Fields are the columns of triplets.csv; log-probabilities are in nats. `judge_drop_1` is
-    log p(natural) - log p(synthetic_1), averaged over the judges; None without judges.
-    `judge_drop_2` is the same for synthetic_2.
+    model_1 rejects synthetic_1, and model_2 rejects synthetic_2. Fields are the columns of
+    triplets.csv; log-probabilities are in nats. Judges are models that the study does not compare.
+    `judge_drop_1` is log p(natural) - log p(synthetic_1), averaged over the judges; None without
+    judges. `judge_drop_2` is log p(natural) - log p(synthetic_2), averaged in the same way.
 
     If the unit of a model's scores is not nats, the fields `log_prob_…` contain scores. `unit_1`
     and `unit_2` name the units. `sd_1` and `sd_2` are the scores' standard deviations over natural
@@ -223,10 +228,11 @@ class Triplet:
 
     @property
     def drops(self) -> tuple[float, float]:
-        """Log-probability of the natural minus the rejected sentence under each model, nats.
+        """For each model: log p(natural sentence) minus log p(rejected sentence), nats.
 
-        These are log p(n|m1)/p(s1|m1) and log p(n|m2)/p(s2|m2), the terms of Eq. 4 of Golan et al.
-        (2023). If scores are not in nats, each difference is divided by `sd_1` or `sd_2`.
+        The drops are log p(n|m1)/p(s1|m1) and log p(n|m2)/p(s2|m2), the terms of Eq. 4 of Golan et
+        al. (2023). If scores are not in nats, the drops are divided by `sd_1` and `sd_2`,
+        respectively.
         """
         first = self.log_prob_natural_model_1 - self.log_prob_synthetic_1_model_1
         second = self.log_prob_natural_model_2 - self.log_prob_synthetic_2_model_2
@@ -260,8 +266,9 @@ class Triplet:
 class ControversialMinimalPair:
     """An acceptable sentence that model_1 rejects, and an unacceptable one that model_2 rejects.
 
-    Fields are the columns of minimal_pairs.csv. Log-probabilities are in nats; if a score of near
-    pairs has another unit, the fields `log_prob_…` contain scores.
+    Fields are the columns of minimal_pairs.csv. Log-probabilities are in nats. Near pairs (from
+    `contstim near-pairs`) may have scores in another unit; the fields `log_prob_…` then contain
+    these scores.
     """
 
     trial_id: str
@@ -287,21 +294,22 @@ _SCORES = {
     for field in fields(kind)
     if field.name.startswith("log_prob")
 }
-"""Name of a column of scores that are not log-probabilities → field."""
+"""Name of a column with scores that are not log-probabilities → name of the field."""
 
 
 @dataclass(frozen=True)
 class Trial:
     """Two sentences that the participants of a group compare; fields are the columns of trials.csv.
 
-    The condition determines which sentence is sentence_1, but not which is on the left of the
-    screen. sentence_1 is:
+    The condition determines which sentence is sentence_1. It does not determine which sentence is
+    displayed on the left. sentence_1 is:
 
         natural-synthetic        the natural sentence
         synthetic-synthetic      synthetic_1, which model_1 rejects
         natural-controversial    the sentence that model_1 rejects
         minimal-pair             the acceptable sentence, which model_1 rejects
-        catch                    the unshuffled sentence, or the one that the instruction requests
+        catch                    the unshuffled sentence, or the sentence that participants are told
+                                 to choose
     """
 
     trial_id: str
@@ -313,10 +321,10 @@ class Trial:
     sentence_2: Sentence
     kind_1: Kind
     kind_2: Kind
-    source_id: str  # identifier of the pair or triplet; empty for a trial without one
+    source_id: str  # identifier of the trial's pair or triplet; empty if it has none
     # These columns are written only if a trial differs from the default
     scale: Scale = Scale.CONFIDENCE
-    source: Sentence | None = None  # the natural sentence of two synthetic ones
+    source: Sentence | None = None  # the natural sentence of a trial with two synthetic sentences
     paradigm: str = ""  # paradigm of a minimal pair
 
     @property
@@ -350,8 +358,8 @@ def check_trials(trials: Iterable[Trial]) -> None:
     """Check that each trial has the models and kinds of sentences that its condition requires.
 
     Raises:
-        InputError: if `KINDS` does not allow the kinds of sentences, a filler names a model, or
-            another trial does not name two different models.
+        InputError: if `KINDS` does not allow the kinds of sentences; if a trial with a condition of
+            `FILLERS` names a model; or if any other trial does not name two different models.
     """
     for trial in trials:
         where = f"The trial {trial.trial_id!r} is {trial.condition}"
@@ -361,9 +369,9 @@ def check_trials(trials: Iterable[Trial]) -> None:
             raise InputError(
                 f"{where}, so it compares {' or '.join(map(' with '.join, allowed))}, in "
                 f"this order, but kind_1 and kind_2 are {trial.kind_1} and {trial.kind_2}. "
-                "Correct the kinds; or swap the sentences and their kinds, and in the "
-                f"responses reverse the ratings ({2 * trial.scale.middle:g} - rating) and "
-                "left (1 and 2)."
+                "Correct the kinds, or swap the sentences and their kinds. If you swap them, also "
+                "change the responses to this trial: replace each rating by "
+                f"{2 * trial.scale.middle:g} - rating, and exchange 1 and 2 under left."
             )
 
 
@@ -374,12 +382,12 @@ SENTENCE_COLUMNS = ("sentence", "sentence_1", "sentence_2", "natural", "syntheti
 def read_stimuli(path: Path | str, notes: TextNotes | None = None) -> list[Sentence]:
     """Read the sentences of a text, one per line, or the distinct sentences of a table.
 
-    In a table (.csv, .tsv, .parquet, .jsonl), sentences are in the columns `SENTENCE_COLUMNS`. If
-    there are none, they are in the columns good and bad.
+    In a table (.csv, .tsv, .parquet, .jsonl), sentences are in the columns `SENTENCE_COLUMNS`. If a
+    table has none of these columns, sentences are in the columns good and bad.
 
     Raises:
-        InputError: if the file cannot be read, a line has no word, a cell has no text, or the table
-            has none of these columns.
+        InputError: if the file cannot be read; if a line has no word; if a cell has no text; or if
+            the table has no column of sentences.
     """
     kind = Path(path).suffix.lower()
     if kind in _OTHER_TABLES:
@@ -483,7 +491,7 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
 def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
     """Return the columns of trials.csv: the fields of `Trial`.
 
-    Each of `scale`, `source` and `paradigm` is omitted if all trials have its default.
+    The columns `scale`, `source` and `paradigm` are omitted if all their values are the default.
     """
     columns = columns_of(Trial, trials)
     for name, default in (("scale", Scale.CONFIDENCE), ("source", ""), ("paradigm", "")):
@@ -496,8 +504,8 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
     """Read trials.csv (or `.tsv`, `.parquet`, `.jsonl`); ignore columns that `Trial` lacks.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column, has no rows, or has an invalid or
-            repeated row; or trials have different scales.
+        InputError: if the file cannot be read, lacks a column, or has no rows; if a row is invalid
+            or repeated; or if trials have different scales.
     """
     trials = read_rows(path, Trial, CELL_READERS)
     _check_ids(path, trials, "trial_id")
@@ -514,7 +522,7 @@ def on_scale(trials: Iterable[Trial], scale: Scale) -> tuple[Trial, ...]:
     """Set the scale of trials that have the default scale.
 
     Raises:
-        InputError: if trials already have another scale than `scale` or the default.
+        InputError: if trials already have a scale that is neither `scale` nor the default.
     """
     trials = tuple(trials)
     if any(trial.scale not in (scale, Scale.CONFIDENCE) for trial in trials):

@@ -1,4 +1,4 @@
-"""Tasks for workers: in this process, in several processes, or as actors of a Ray cluster.
+"""Tasks for workers. Workers run in this process, in several processes, or on a Ray cluster.
 
     [TaskQueue] ---- task, if possible of models ---> [Pool] ---- task -----> [Executor]
       ^  ^           that the worker has loaded        |  ^                   workers, each with
@@ -13,7 +13,7 @@ worker_context  tasks, and their context: a worker's options and loaded models
 in_process      workers in this process: one, or several that take turns
 processes       workers in several processes
 ray             workers on a Ray cluster
-watcher         a program that kills Ray's processes if the driver was killed
+watcher         a program that kills Ray's processes if the process that started Ray was killed
 model_workers   scores of sentences under models that workers have loaded
 
 `contstim.optimization.jobs` has the tasks and queues of searches for triplets.

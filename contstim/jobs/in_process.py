@@ -1,4 +1,7 @@
-"""Workers in this process: a single one, or several that take turns and share network batches."""
+"""Workers in this process: a single worker, or several workers that take turns.
+
+Workers that take turns share batches of network calls.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _PATIENCE = 5.0
 class LocalExecutor(Executor):
     """One worker, which performs its task when `wait` is called.
 
-    If a task kills the worker, for instance for lack of memory, it kills this process.
+    A task that kills the worker, for instance for lack of memory, also kills this process.
     """
 
     size = 1
@@ -59,12 +62,12 @@ class InterleavedExecutor(Executor):
     """Workers as threads of this process, for one GPU; only one thread runs at a time.
 
     A worker runs until it needs a network or finishes its task. Then the next worker runs, in the
-    order of worker numbers. When all workers with a task wait for a network, one network computes:
-    the one for which most workers wait. It computes their calls in common batches (see
+    order of worker numbers. When all workers with a task wait for a network, the network with the
+    most waiting workers computes. It computes the calls of these workers in common batches (see
     `contstim.models.merging`).
 
-    The order does not depend on timing, so equal jobs give equal results. With another number of
-    workers, batches have other sizes, which may change the rounding of scores within a search.
+    The order does not depend on timing, so equal jobs give equal results. A different number of
+    workers leads to different batch sizes. This may change the rounding of scores within a search.
 
     All workers share one copy of each model. A task that kills its worker kills this process. A
     task that hangs blocks all workers.
@@ -166,7 +169,10 @@ class _Thread:
         self._thread.start()
 
     def run(self) -> Reply | None:
-        """Run the thread until its task ends, and return the reply; None if it needs a network."""
+        """Run the thread until its task ends or needs a network.
+
+        Return the reply of a finished task; None if the task needs a network.
+        """
         message, self.message, self.call = self.message, None, None
         self._turns.put(message)
         result = self._results.get()

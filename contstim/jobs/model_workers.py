@@ -1,4 +1,4 @@
-"""Models that workers load, as scorers for this process."""
+"""Scorers for this process whose models are loaded by workers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def remote_scorers(
 
     Requests are split into chunks of sentences. `score_sentences` submits the chunks of all models
     together. A worker prefers chunks of a model that it has loaded. If a worker dies or hangs, its
-    chunk is repeated. Results do not depend on such failures, the executor or the number of
+    chunk is repeated. Results do not depend on such failures, nor on the executor or the number of
     workers.
 
     A model is `[NAME=]SPECIFICATION`. For the other arguments, see `worker_pool`. A task is one
@@ -45,7 +45,7 @@ def remote_scorers(
 
     Raises:
         ModelError: see `load_scorers`.
-        WorkerError: if workers cannot be started, or fail three times with the same chunk.
+        WorkerError: if workers cannot be started, or if workers fail three times with one chunk.
     """
     models = parse_models(specifications)
     for model in models:
@@ -84,7 +84,7 @@ class ModelTask(WorkerTask[WorkerContext]):
 
     @property
     def text(self) -> str:
-        """Description for messages: the method and the first of its items."""
+        """Description for messages: the method, the number of its items, and the first item."""
         if not self.fingerprint:
             return "Loading the model"
         items = self.call.arguments[0]
@@ -97,13 +97,13 @@ class ModelTask(WorkerTask[WorkerContext]):
         """See `WorkerTask.perform`.
 
         Raises:
-            ModelError: if the model has changed; see also the method.
+            ModelError: if the model has changed, or if the called method raises this error.
         """
         (scorer,) = context.scorers((self.model,))
         if not self.fingerprint:
             return scorer.convention, scorer.training_text
-        # The model's file may have been overwritten. Scores of the old and the new model would then
-        # have the same name
+        # The model's file may have been overwritten. Scores of the old model and of the new model
+        # would then have the same name
         if scorer.convention.fingerprint != self.fingerprint:
             raise ModelError(
                 f"{scorer.name} has changed since scoring began. Run the same command again."
@@ -116,7 +116,7 @@ class ModelTaskQueue(TaskQueue[Any]):
 
     Args:
         tasks: tasks with the attributes `model` (a specification) and `text` (a noun phrase for
-            messages). Workers take the tasks of a model in this order.
+            messages). Workers take the tasks of a model in the order of this argument.
         receive: callback for each task and its result.
 
     Attributes:
@@ -186,7 +186,7 @@ def work_off(
     `names` maps specifications to names of models, for messages.
 
     Raises:
-        ModelError: if a model reports an error, or several models failed.
+        ModelError: if a model reports an error, or if several models fail.
         WorkerError: if a task failed three times.
     """
     queue = ModelTaskQueue(tasks, receive)

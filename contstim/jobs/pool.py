@@ -22,7 +22,7 @@ TaskT = TypeVar("TaskT", bound=WorkerTask[Any])
 PULSE = 1.0
 """Seconds between two heartbeats of a worker, and between two checks for heartbeats."""
 
-_FALSE_STARTS = 3  # the job fails after this many workers in a row die before they are ready
+_FALSE_STARTS = 3  # number of consecutive deaths of unready workers after which the job fails
 
 
 class TaskQueue(ABC, Generic[TaskT]):
@@ -45,7 +45,7 @@ class TaskQueue(ABC, Generic[TaskT]):
         """Receive the result of a task."""
 
     def tick(self) -> None:
-        """Report progress; the pool calls this every second while no task ends."""
+        """Report progress; the pool calls this method every second while no task ends."""
 
     @abstractmethod
     def failed(self, task: TaskT, error: ContstimError, attempt: int) -> None:
@@ -79,7 +79,7 @@ class Executor(ABC):
     """Number of workers, known after `start`; workers are numbered from 0."""
 
     shares_models: bool = False
-    """Whether workers share loaded models; this makes concurrent tasks of one model faster."""
+    """Whether workers share loaded models; sharing makes concurrent tasks of one model faster."""
 
     silence: float = inf
     """A worker without a sign of life for this many seconds is assumed to hang."""
@@ -102,9 +102,9 @@ class Executor(ABC):
 
     @abstractmethod
     def wait(self, timeout: float) -> Event | None:
-        """Wait for the next event, at most `timeout` seconds; return None if there is none.
+        """Wait for the next event, at most `timeout` seconds; return None if there is no event.
 
-        A worker in this process cannot be interrupted, so the wait may be longer.
+        A worker in this process cannot be interrupted, so the wait may be longer than `timeout`.
         """
 
     def signs_of_life(self) -> Mapping[int, object]:
@@ -133,8 +133,9 @@ def worker_pool(
 ) -> Iterator[Pool]:
     """Start workers, and end them at the end of the `with` statement.
 
-    `context` is the initial context of every worker. `say` receives messages to the user, such as
-    the death of a worker. A worker is replaced if its task takes longer than `task_limit`, seconds.
+    `context` is the initial context of every worker. `say` receives messages to the user, for
+    example about the death of a worker. A worker is replaced if its task takes longer than
+    `task_limit` seconds.
 
     Raises:
         ContstimError: if workers cannot be started here.
@@ -230,8 +231,8 @@ class Pool:
         """Return the workers without a sign of life for more than `Executor.silence` seconds.
 
         Check at most once a second; between checks, return no workers. Time between two checks
-        counts as at most two seconds. If more time passed, this process was busy or suspended; it
-        does not show that workers hang.
+        counts as at most two seconds. If more time has passed, this process was busy or suspended,
+        so a missing sign of life does not show that a worker hangs.
         """
         now = monotonic()
         if now - self._last_check < PULSE:

@@ -34,7 +34,8 @@ class ProcessExecutor(Executor):
     the same GPU.
 
     Args:
-        workers: number of workers; None for one per GPU or, without GPUs, one per processor.
+        workers: number of workers. None means one worker per GPU or, without GPUs, one worker per
+            processor.
         silence: see `Executor.silence`, seconds.
 
     Raises:
@@ -56,8 +57,9 @@ class ProcessExecutor(Executor):
         """
         if context.loading.device_map is not None:
             raise InputError(
-                "`device_map` distributes a model over several GPUs, but each process uses only "
-                "one. Use the executor local, or ray with `gpus_per_worker` of 2 or more."
+                "`device_map` distributes a model over several GPUs, but with the executor "
+                "processes, each worker uses only one GPU. Use the executor local. Or use the "
+                "executor ray, and set `gpus_per_worker` to 2 or more."
             )
         self._context = context
         self._gpus = [] if context.loading.device == "cpu" else visible_gpus()
@@ -110,8 +112,9 @@ class ProcessExecutor(Executor):
     def signs_of_life(self) -> dict[int, object]:
         """Return the heartbeats and the processor time of each process.
 
-        Processor time is also a sign of life: a library that reads a large model may block Python,
-        and so the heartbeat thread, for minutes. Without /proc, only heartbeats count.
+        Processor time is also a sign of life. A library that reads a large model may block Python
+        for minutes, and with it the thread that counts heartbeats. On systems without /proc, only
+        heartbeats count.
         """
         signs: dict[int, object] = {}
         for number, process in self._processes.items():
@@ -144,8 +147,9 @@ def _work(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles interrupts
     os.environ.update(environment)
 
-    # A separate thread counts heartbeats, and ends this process when the driver ends. Otherwise the
-    # workers of a killed driver would occupy the GPUs until their tasks end
+    # A separate thread counts heartbeats. The driver is the process that started the workers. When
+    # the driver ends, the thread ends this process. Otherwise, workers of a killed driver would
+    # occupy the GPUs until their tasks end
     driver = multiprocessing.parent_process()
     assert driver is not None
     driver_end = driver.sentinel
@@ -165,7 +169,10 @@ def _work(
 
 
 def usable_processors() -> int:
-    """Return the number of processors that this process may use, for example in a cluster's job."""
+    """Return the number of processors that this process may use.
+
+    A cluster may limit a job to some of a machine's processors.
+    """
     if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

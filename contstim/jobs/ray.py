@@ -25,15 +25,16 @@ class RayExecutor(Executor):
     """Workers as actors that Ray assigns to machines.
 
     The environment variable RAY_ADDRESS contains the address of a cluster, or `auto` for a running
-    cluster on this machine. Without it, a cluster is started on this machine.
+    cluster on this machine. If the variable is not set, a cluster is started on this machine.
 
     Args:
-        workers: number of workers; None for as many as the cluster's GPUs and processors allow.
+        workers: number of workers. None means the largest number for which the cluster has enough
+            GPUs and processors.
         gpus_per_worker: number of GPUs for each worker, or a fraction such as 0.5. None means 1 if
             the cluster has GPUs and the device is not `cpu`, otherwise 0.
         silence: see `Executor.silence`, seconds. A library that reads a large model may block the
-            heartbeat for minutes. `ProcessExecutor` then uses processor time as a sign of life.
-            Here it is unknown, so that the default must be longer.
+            heartbeat for minutes. `ProcessExecutor` then uses processor time as a sign of life. On
+            a cluster, the processor time is unknown, so the default is longer.
 
     Raises:
         InputError: if there is fewer than one worker, or `gpus_per_worker` is negative.
@@ -84,7 +85,7 @@ class RayExecutor(Executor):
                 f"`workers` or `gpus_per_worker`."
             )
         self._context = context
-        # The concurrency group is a separate thread, so that heartbeats continue during a task
+        # The concurrency group "beat" is a separate thread, so that heartbeats continue in a task
         self._actor_class = self._ray.remote(
             num_cpus=1, num_gpus=share, max_restarts=0, concurrency_groups={"beat": 1}
         )(_Actor)
@@ -102,7 +103,7 @@ class RayExecutor(Executor):
         try:
             _check_connection(address)
             ray = self._ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
-        except Exception as error:  # Ray raises this class for some failures
+        except Exception as error:  # for some failures, Ray raises `Exception` itself
             self._unwatch()
             remedy = "unset RAY_ADDRESS to start Ray here" if address else "use another executor"
             raise WorkerError(
@@ -123,7 +124,7 @@ class RayExecutor(Executor):
         self._watcher = subprocess.Popen(
             [sys.executable, watcher.__file__, mark],
             stdin=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C must not end it
+            start_new_session=True,  # Ctrl-C must not end the watcher
         )
         os.environ[watcher.VARIABLE] = mark
 
@@ -155,7 +156,7 @@ class RayExecutor(Executor):
                 return worker, WorkerError(_first_line(error))
             if isinstance(message, Reply):
                 return worker, message
-            # The first answer, from `locate`
+            # The first answer of an actor comes from `locate`
             node, host, process = message
             self._processes[worker] = node, process
             return worker, f"process {process} on {host}"
@@ -164,7 +165,7 @@ class RayExecutor(Executor):
     def signs_of_life(self) -> dict[int, object]:
         """Return ready worker → pending heartbeat.
 
-        After the answer to a heartbeat, a new one replaces it.
+        A heartbeat that the worker has answered is replaced by a new heartbeat.
         """
         for worker in self._processes:
             heartbeat = self._beats.get(worker)

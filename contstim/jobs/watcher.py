@@ -23,7 +23,7 @@ from pathlib import Path
 VARIABLE = "CONTSTIM_STARTED_BY"
 DONE = b"done"
 
-_EMPTY_CHECKS = 5  # the program exits after this many consecutive checks find no process
+_EMPTY_CHECKS = 5  # number of consecutive checks without a process after which the program exits
 _PAUSE = 0.2  # seconds between two checks
 _CHECKS = 300  # maximum number of checks
 

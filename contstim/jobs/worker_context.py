@@ -34,7 +34,7 @@ class Reply:
     """The result or the error of a task.
 
     Attributes:
-        error: error of the task; None if it succeeded. Unexpected errors have the class
+        error: error of the task; None if the task succeeded. Unexpected errors have the class
             `ContstimError` itself, not a subclass.
         loaded: models that the worker has loaded, the least recently used first.
     """
@@ -51,9 +51,11 @@ class WorkerContext:
     Before the first task, the context contains only options, so that it can be pickled.
 
     Attributes:
-        capacity: maximum number of models that stay loaded; more if the current task needs more.
+        capacity: maximum number of models that stay loaded. A task that needs more models may
+            exceed it.
         folder: folder to which relative file names in specifications refer.
-        names: specification of a model → name; the default is the specification.
+        names: specification of a model → name. A model that is not listed is named by its
+            specification.
     """
 
     loading: Loading = DEFAULT_LOADING
@@ -101,8 +103,8 @@ class WorkerContext:
         if self._lender is not None:
             lent = self._lender.scorers(names)
             for scorer in lent:
-                # Cache the convention before copying: for a model with less precision than float32,
-                # it needs network passes
+                # Cache the convention before copying. If a model's precision is below float32,
+                # computing its convention needs network passes
                 _ = scorer.convention
             return [scorer.for_another_search() for scorer in lent]
         for name in names:

@@ -7,9 +7,11 @@ It omits checks, helpers in the same file, and `merging` for concurrent searches
     catalog.load_scorer                   calls the family's loader
     specifications.parse_model            family, location and rule
     catalog.load_transformer              causal or masked
-    checkpoints.load_checkpoint           network and tokenizer, cached while in use; from a folder,
-                                          the local cache or the hub (`from_anywhere`)
-    masked.adapter.MaskedModel            the rule (`rules.chain_plan`) and the tokenization
+    checkpoints.load_checkpoint           network and tokenizer, cached while in use. Their source
+                                          is a folder, the local cache or the hub (`from_anywhere`)
+    masked.adapter.MaskedModel            the rule (`rules.chain_plan`) and the tokenization. The
+                                          rule makes a plan for each sentence: rows with masked
+                                          tokens, and questions, the tokens to predict in a row
     masked.network.MaskedNetwork          the mask token; only required logits are computed
     masked.adapter.MaskedModel.log_probs  the interface of language models
     words.encode_batch                    each sentence's tokens, and the word of each token
@@ -18,7 +20,7 @@ It omits checks, helpers in the same file, and `merging` for concurrent searches
     batching.forward_in_batches           batches of similar lengths that fit into memory
     masked.network.MaskedNetwork.logits   logits of the requested positions
     boundaries.Normaliser.log_probs       log-probabilities of the requested tokens
-    masked.plan.Plan.score                their weighted sum
+    masked.plan.Plan.score                weighted sum of these log-probabilities
 
 `contstim score` runs the step `steps.scoring.ScoreSentences`, which does not call `load_model`.
 First, `specifications.parse_models` refuses equal models. Then `catalog.one_at_a_time` loads one
@@ -46,7 +48,7 @@ checkpoints/    network and tokenizer from a folder or the hub
 training/       training of recurrent networks and small transformers
 
 words           tokens of each word, and tokens that must not occur in a sentence
-boundaries      probabilities within classes of tokens, to enforce word boundaries
+boundaries      probabilities within one class of tokens: those at word boundaries, or within words
 batching        rows of tokens through a network
 costs           number of sequences that passed through networks, and computing time
 merging         batches of network calls from several searches

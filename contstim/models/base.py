@@ -58,8 +58,8 @@ class Convention:
         precision: precision of the network's weights, such as `bfloat16`; `unknown` on a server.
             Networks on this machine always normalise log-probabilities in float32.
         tolerance: maximum relative difference between scores of one sentence in two batches; a
-            difference of 1e-4 nats is always allowed. It is measured if the precision is below
-            float32, and set in the address of a model on a server.
+            difference of 1e-4 nats is always allowed. For a precision below float32, the tolerance
+            is measured. For a model on a server, the server's address contains the tolerance.
         context_tokens: tokens that a causal model reads before the first word; empty for other
             models.
     """
@@ -85,7 +85,10 @@ class Convention:
         return self.unit == NATS
 
     def with_suffix(self, suffix: str) -> Convention:
-        """Return the convention of a variant: rule and fingerprint have a suffix."""
+        """Return the convention of a variant of the model.
+
+        Its rule and its fingerprint are those of the model, followed by the suffix.
+        """
         rule, fingerprint = f"{self.rule}@{suffix}", f"{self.fingerprint}-{suffix}"
         return replace(self, rule=rule, fingerprint=fingerprint)
 
@@ -107,18 +110,18 @@ class Convention:
 
 @dataclass(frozen=True, eq=False)
 class Replacements:
-    """Exact scores, estimates and bounds of each candidate word at one position.
+    """Exact scores, estimates and bounds for candidate words at one position of a sentence.
 
-    All arrays have shape (n_words,). They refer to the score of the whole sentence with each word
-    at the position; scores of a language model are in nats.
+    All arrays have shape (n_words,). A value concerns the score of the whole sentence with this
+    word at the position. Scores of a language model are in nats.
 
     Attributes:
         exact: score; nan if unknown.
         estimate: value that correlates with the score; searches calibrate it by regression.
         upper_bound: upper bound of the score; +inf if unknown.
-        prefix_log_prob: log p(words before the position), for a left-to-right network on this
-            machine; otherwise nan. For such a network, `upper_bound` is `prefix_log_prob` plus an
-            upper bound of log p(word | words before).
+        prefix_log_prob: log p(words before the position) of a left-to-right network on this
+            machine; nan for all other models. For a left-to-right network, `upper_bound` is
+            `prefix_log_prob` plus an upper bound of log p(word | words before).
     """
 
     exact: FloatArray
@@ -151,7 +154,8 @@ class TokenScore(NamedTuple):
     """One term of a sentence's score: a token, or a word of a word-level model.
 
     Attributes:
-        word: 0-based position of the token's word, -1 for the end mark or the sentence's end.
+        word: 0-based position of the token's word; -1 for the end mark, or for a token that
+            represents the end of the sentence.
         token: text of the token in the model's vocabulary.
         log_prob: log-probability of the token, nats.
         entropy: entropy of the distribution that predicts the token, nats; nan if unknown.
@@ -177,27 +181,27 @@ class Continuation(NamedTuple):
 
 
 class Scorer(ABC):
-    """Model that scores sentences: a language model, perhaps transformed, or a classifier.
+    """Model that scores sentences: a language model, a transform of its scores, or a classifier.
 
-    Any two scorers can be opponents in a search. A function that needs log-probabilities in nats
-    requires a `LanguageModel`; see `require_language_model`.
+    A search can find sentences about which any two scorers disagree. A function that needs
+    log-probabilities in nats requires a `LanguageModel`; see `require_language_model`.
 
     An implementation guarantees, and `contstim.testing.ScorerContract` tests:
 
     * Scores are float64 and never nan.
     * The score of a sentence does not depend on the other sentences of its batch, except for
       rounding: float32 scores may differ by a millionth.
-    * An empty list, an unknown word, a 200-word sentence and non-ASCII text have a defined result
-      or raise a `ContstimError`. `unscorable` predicts this error.
+    * For an empty list, an unknown word, a 200-word sentence and non-ASCII text, the result is
+      defined, or a `ContstimError` is raised. `unscorable` predicts this error.
     * Results depend only on weights, tokenizer, rule, context and seed.
     * `replacement_scores` equals `scores` of the rewritten sentences.
-    * `Replacements.exact` equals `replacement_scores` where it is known, and
+    * Known values of `Replacements.exact` equal `replacement_scores`, and
       `Replacements.upper_bound` is not below `replacement_scores`.
-    * After `forget_prefixes`, equal calls need the same number of passes.
+    * After each call of `forget_prefixes`, a repeated call needs as many passes as the first one.
     """
 
     name: str
-    """Name in columns, files and trials; the same in each run."""
+    """Name in columns, files and trials; it does not change between runs."""
 
     specification: str = ""
     """Specification, see `contstim.models.specifications`; empty if the model has none."""
@@ -220,7 +224,7 @@ class Scorer(ABC):
     is_black_box: bool = False
     """Whether the model scores only whole sentences, such as a model on a server.
 
-    A search then uses `tokens_per_word` and `draft`, but not `replacements`.
+    In this case, a search uses `tokens_per_word` and `draft`, but not `replacements`.
     """
 
     def __repr__(self) -> str:
@@ -233,7 +237,10 @@ class Scorer(ABC):
 
     @property
     def order_fingerprint(self) -> str:
-        """Fingerprint of the ranking; equal fingerprints mean equal rankings at equal length."""
+        """Fingerprint of the order in which the model ranks sentences by score.
+
+        Models with equal fingerprints rank sentences of equal length in the same order.
+        """
         return self.convention.fingerprint
 
     @abstractmethod
@@ -245,7 +252,7 @@ class Scorer(ABC):
         """
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """Return estimates, bounds and, where cheap, exact scores of words at a 0-based position.
+        """Return estimates and bounds for words at a 0-based position; exact scores if cheap.
 
         Raises:
             SentenceError: if the sentence has no such position.
@@ -275,9 +282,10 @@ class Scorer(ABC):
         """
 
     def draft(self, effort: int = 1) -> Scorer | None:
-        """Return a cheaper scorer that estimates the scores of this model; None if there is none.
+        """Return a draft: a cheaper scorer that estimates the scores of this model.
 
-        Higher levels of `effort`, from 0, give better estimates and cost more.
+        Return None if there is no draft. `effort` is at least 0. Higher levels give better
+        estimates and cost more.
         """
         return None
 
@@ -290,19 +298,26 @@ class Scorer(ABC):
         return None
 
     def candidate_contexts(self) -> tuple[str, ...]:
-        """Return contexts under which to compare scores; empty if the model reads no context."""
+        """Return contexts for a comparison of scores between contexts.
+
+        The result is empty if the model reads no context.
+        """
         return ()
 
     def with_context(self, text: str | None) -> Self:
         """Return a copy that shares the network and reads another context; None for the default.
 
         Raises:
-            ModelError: if the model reads no context; or see `contstim.models.contexts`.
+            ModelError: if the model reads no context, or if the context is unusable (see
+                `contstim.models.contexts`).
         """
         raise ModelError(f"context must be left out: {self.name} reads no context, got {text!r}.")
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
-        """Return the reason why each sentence cannot be scored, (n_sentences,); None if it can."""
+        """Return the reason why each sentence cannot be scored, (n_sentences,).
+
+        The reason is None if the sentence can be scored.
+        """
         return [None] * len(sentences)
 
     def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
@@ -310,7 +325,9 @@ class Scorer(ABC):
         return np.ones(len(sentences), np.bool_)
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """Return standard errors of scores, (n_sentences,), in their unit; 0 for exact scores.
+        """Return standard errors of scores, (n_sentences,), in the unit of the scores.
+
+        The standard error of an exact score is 0.
 
         Raises:
             ModelError: see `scores`.
@@ -318,7 +335,7 @@ class Scorer(ABC):
         return np.zeros(len(sentences))
 
     def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
-        """Return lower bounds of scores, (n_sentences,), nats; None if the rule has none.
+        """Return lower bounds of scores, (n_sentences,), nats; None if the rule has no bound.
 
         Only one kind of score has a bound: the log of a mean probability. The mean is over the
         orders in which the words of a sentence can be predicted. The bound is the mean
@@ -330,19 +347,21 @@ class Scorer(ABC):
         return None
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """Return a mask of the words that the model distinguishes, (n_words,); by default all.
+        """Return a mask of the words that the model knows, (n_words,); by default, all words.
 
-        A word-level model gives all words outside its vocabulary the same score. A search would
-        exploit this. Sub-word models know nearly every word.
+        A word-level model gives all words outside its vocabulary the same score, and a search would
+        choose such words. Sub-word models know nearly every word.
         """
         return np.ones(len(words), np.bool_)
 
     def vocabulary(self, min_count: int) -> Vocabulary | None:
-        """Return words with at least this count in the training text; None for sub-word models.
+        """Return words that occur at least `min_count` times in the training text.
+
+        Return None for sub-word models.
 
         Raises:
             ModelError: if a word-level model has no counts.
-            VocabularyError: if no word has this count.
+            VocabularyError: if no word occurs so often.
         """
         return None
 
@@ -377,9 +396,9 @@ class LanguageModel(Scorer):
     In addition to the guarantees of `Scorer`, an implementation guarantees, and
     `contstim.testing.LanguageModelContract` tests:
 
-    * Scores are natural logs, finite or -inf, and not positive.
-    * `continuation_log_probs` is the sum of log p(word | words before) over the words. A model
-      without these probabilities always raises an error, even for an empty list.
+    * Scores are natural logarithms. They are finite or -inf, and not positive.
+    * `continuation_log_probs` is the sum of log p(word | words before) over the words of the
+      continuation. A model without these probabilities raises an error even for an empty list.
     * In float32 on the CPU, the error of `log_probs` and of `continuation_log_probs` is at most
       1e-4 nats or 1e-6 of the score, whichever is larger.
     """
@@ -421,7 +440,9 @@ class LanguageModel(Scorer):
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
     ) -> FloatArray:
-        """Return exact log-probabilities of the sentence with each word, (n_words,), nats.
+        """Return exact log-probabilities of the sentence with each word at the position.
+
+        The shape is (n_words,), and the unit is nats.
 
         Raises:
             SentenceError: if the sentence has no such position.
@@ -444,8 +465,9 @@ class LanguageModel(Scorer):
             p(word) = product of p(token) · p(a word ends after the tokens)
                       / p(a word ends before the tokens)
 
-        (Pimentel & Meister 2024; Oh & Schuler 2024). The first word begins with probability 1, and
-        the last token ends with probability 1, so the sum of a sentence's terms does not change.
+        (Pimentel & Meister 2024; Oh & Schuler 2024). The correction does not change the sum of a
+        sentence's terms. For this purpose, two probabilities are set to 1: that a word begins at
+        the start of the sentence, and that the sentence's last token ends a word.
 
         Raises:
             ModelError: if the model does not read from left to right, or has no word boundaries.
@@ -462,8 +484,9 @@ class LanguageModel(Scorer):
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """Return log p(words | the words before them), (n_continuations,), nats.
 
-        The end mark and the end of the sentence are not scored. Word boundaries are not enforced,
-        whatever the model's rule.
+        The end mark and the end of the sentence are not scored. Probabilities are normalised over
+        the whole vocabulary, even if the model's rule normalises them within classes of tokens (see
+        `boundaries`).
 
         Raises:
             ModelError: if the model does not read from left to right, or the window is too small.

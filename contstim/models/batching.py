@@ -1,7 +1,7 @@
-"""Batches of token rows for a network: similar lengths, limited numbers of tokens.
+"""Batches of token rows for a network. A batch has rows of similar length, and limited size.
 
-A GPU can compute while the host prepares the next batch. So the host must not wait for the GPU: ids
-are copied from pinned memory, and results of several batches are copied back together.
+A GPU can compute while the host prepares the next batch. So the host must not wait for the GPU.
+Ids are therefore copied from pinned memory, and results of several batches are copied together.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _restores: list[Callable[[], None]] = []  # one function for each active `float3
 
 @dataclass
 class Budget:
-    """Maximum number of tokens in a batch, padding included.
+    """Maximum number of tokens in a batch, including padding.
 
     Large batches are faster on a GPU. They are slower on a CPU, because its caches are too small
     for the activations of a large batch. When memory runs out, the budget is lowered for all later
     calls.
 
     Attributes:
-        warned: whether a warning of a lowered budget has been issued.
+        warned: whether the user has been warned that the budget was lowered.
     """
 
     tokens: int
@@ -59,8 +59,8 @@ class Budget:
         """Set the budget to half the size of a batch that did not fit into memory.
 
         The batch has `n_rows` rows of at most `length` tokens; for `width`, see
-        `forward_in_batches`. The batch may have been far smaller than the budget, so half of the
-        budget could still be too large.
+        `forward_in_batches`. Half of the budget could be too large, because the batch may have been
+        far smaller than the budget.
         """
         if torch.device(self.device).type == "cuda":
             torch.cuda.empty_cache()
@@ -91,7 +91,7 @@ def forward_in_batches(
     Args:
         rows: token ids, one sequence for each row, of any lengths.
         run: function that processes a batch.
-        pad: token id for padding.
+        pad: id of the padding token.
         budget: device, and maximum number of tokens of a batch; a longer row is a batch by itself.
         width: number of tokens that the network reads for each token of a row.
 
@@ -108,7 +108,7 @@ def forward_in_batches(
     n_pending_writes = 1 if torch.device(device).type == "cpu" else 32
     while start < len(order):
         longest = int(lengths[order[start]])
-        tokens_a_row = width * max(1, longest)  # rows are padded to the first one's length
+        tokens_a_row = width * max(1, longest)  # rows are padded to the length of the first row
         chosen = order[start : start + max(1, budget.tokens // tokens_a_row)]
         ids, present = pad_rows([rows[row] for row in chosen], pad)
         write, fits = None, True
@@ -122,7 +122,7 @@ def forward_in_batches(
             if len(chosen) == 1:
                 raise ModelError(does_not_fit(longest, device)) from error
             fits = False
-        # Not inside the handler: there, the error keeps the tensors of the failed pass in memory
+        # Retry outside the handler. Inside, the error keeps the failed pass's tensors in memory
         if not fits:
             budget.lower(len(chosen), longest, width=width)
             continue
@@ -165,7 +165,10 @@ def single_input(n_tokens: int, device: torch.device | str) -> AbstractContextMa
 
 @contextmanager
 def fitting_memory(refusal: str) -> Iterator[None]:
-    """Convert out-of-memory errors within a `with` statement to a ModelError with this message."""
+    """Convert out-of-memory errors in the `with` statement to a ModelError.
+
+    `refusal` is the message of the ModelError.
+    """
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -195,15 +198,16 @@ def out_of_memory(error: Exception) -> bool:
 def float32_products() -> Iterator[None]:
     """Compute products of float32 numbers in full float32 within a `with` statement.
 
-    For speed, PyTorch may round the factors of float32 products to ten bits (TF32) or to seven
-    (bfloat16). By default, it does so only for recurrent layers on GPUs. PyTorch has two interfaces
-    for these settings. The older one consists of `allow_tf32` and `set_float32_matmul_precision`.
-    The newer one, from PyTorch 2.9 on, is `fp32_precision` for each kind of operation. If a program
-    has used the newer interface, the older one may raise an error or return an outdated value.
+    For speed, PyTorch may round the factors of float32 products to ten bits (TF32) or to seven bits
+    (bfloat16). By default, PyTorch rounds only in recurrent layers on GPUs. It has two interfaces
+    for these settings. The older interface consists of `allow_tf32` and
+    `set_float32_matmul_precision`. The newer interface, from PyTorch 2.9 on, is `fp32_precision`
+    for each kind of operation. If a program has used the newer interface, the older interface may
+    raise an error or return an outdated value.
 
     The settings apply to all threads. If several statements overlap, the statement that begins
-    first changes the settings, and the statement that ends last restores them. Afterwards, cuDNN's
-    precision is set explicitly: it no longer follows the general setting.
+    first changes the settings, and the statement that ends last restores the settings. Afterwards,
+    cuDNN's precision is set explicitly, so it no longer follows PyTorch's general setting.
     """
     with _LOCK:
         _restores.append((lambda: None) if _restores else _set_float32())
@@ -255,13 +259,16 @@ def _kinds_of_operations() -> list[Any]:
 
 @contextmanager
 def computing() -> Iterator[None]:
-    """Use inference mode and `float32_products`, and measure time, in a `with` statement."""
+    """Within a `with` statement, use inference mode and `float32_products`, and measure time."""
     with float32_products(), torch.inference_mode(), timed():
         yield
 
 
 def unique_rows(rows: Iterable[Row]) -> tuple[list[IntArray], IntArray]:
-    """Return the distinct rows in order of first appearance, and each row's index among them."""
+    """Return the distinct rows in order of first appearance.
+
+    Also return, for each row, its index among the distinct rows.
+    """
     # Bytes hash faster than tuples of ids
     numbers: dict[bytes, int] = {}
     keys = (np.asarray(row, np.int64).tobytes() for row in rows)
@@ -276,7 +283,7 @@ def log_softmax32(logits: Tensor) -> Tensor:
 
 def entropy(log_probs: Tensor) -> Tensor:
     """Return the entropy of distributions over the last axis, nats, float64."""
-    # Clamped, so that outcomes of probability 0 contribute 0; `torch.special.entr` is slower
+    # Clamp, so that outcomes of probability 0 contribute 0. `torch.special.entr` is slower
     return -(log_probs.exp() * log_probs.clamp(min=-1e4)).sum(-1, dtype=torch.float64)
 
 

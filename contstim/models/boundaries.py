@@ -1,9 +1,10 @@
 """Classes of tokens at word boundaries, and probabilities normalised within a class.
 
-A sub-word model distributes its probability over tokens at word boundaries and tokens within words.
-If the number of tokens of each word is fixed, only one of these two classes can occur at each
-position. The probability of the observed token is renormalised over its class (Golan et al., 2023,
-Methods). The probabilities of all sentences with the same numbers of tokens then add up to 1.
+A sub-word model distributes its probability over two classes of tokens: tokens at word boundaries,
+and tokens within words. If the number of tokens of each word is fixed, only one of these classes
+can occur at each position. So the probability of the observed token is renormalised over its class
+(Golan et al., 2023, Methods). Then the probabilities add up to 1 over all sentences whose words
+have these numbers of tokens.
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ _BLANKS = ("\n", "\t", "\r", "Ċ", "ĉ", "č")  # the last three are bytes of by
 def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
     """Return the class of each token, (n_tokens,): `BOUNDARY`, `WITHIN` or `NO_CLASS`.
 
-    End marks are tokens that end a sentence, such as the full stop, in any script. If the tokenizer
-    marks where words begin (WordPiece, byte-level BPE, SentencePiece), `BOUNDARY` contains the
-    word-initial tokens and the end marks. If it marks where words end (`</w>`), `BOUNDARY` contains
-    the word-final tokens, but not the end marks. Special tokens (including the unknown token) have
-    no class. Outputs of the network without a token in the vocabulary have no class either.
+    End marks are tokens that end a sentence, for example the full stops of all scripts. Some
+    tokenizers mark where words begin (WordPiece, byte-level BPE, SentencePiece). Then `BOUNDARY`
+    contains the word-initial tokens and the end marks. Other tokenizers mark where words end
+    (`</w>`). Then `BOUNDARY` contains the word-final tokens, but not the end marks. Special tokens,
+    including the unknown token, have no class. Outputs of the network that correspond to no token
+    in the vocabulary have no class either.
 
     The most frequent mark in the vocabulary, `##`, `Ġ`, `▁` or `</w>`, determines the kind of
     tokenizer. In the vocabulary `[CLS] dog ##s sleep .`, `##` marks continuations. So `dog`,
@@ -66,7 +68,7 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
         for token, id_ in vocabulary.items()
         if is_end(texts.get(token, token).removesuffix(_ENDING_MARK))
     }
-    # In WordPiece, tokens without a mark begin words; elsewhere, a mark shows a beginning or an end
+    # In WordPiece, tokens without a mark begin words. Other marks show where words begin or end
     if mark == _CONTINUATION_MARK:
         boundary = set(vocabulary.values()) - marked | ends
     else:
@@ -84,8 +86,8 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
 def word_completing(tokenizer: Any, n_tokens: int) -> BoolArray:
     """Return a mask of the tokens that do not continue the word before them, (n_tokens,).
 
-    These are word-initial tokens, end marks, white space, special tokens and outputs without a
-    token. The tokenizer must mark where words begin.
+    These are word-initial tokens, end marks, white space and special tokens. Outputs that
+    correspond to no token are also included. The tokenizer must mark where words begin.
 
     Raises:
         ModelError: if the tokenizer marks the ends of words, or has no marks.
@@ -103,12 +105,12 @@ def word_completing(tokenizer: Any, n_tokens: int) -> BoolArray:
 
 def _trained_tokens(tokenizer: Any, n_tokens: int) -> dict[str, int]:
     vocabulary: dict[str, int] = tokenizer.get_vocab()
-    # The network has no outputs for tokens from `n_tokens` on
+    # The network has no outputs for tokens with an id of `n_tokens` or more
     return {token: i for token, i in vocabulary.items() if i < n_tokens}
 
 
 def _word_mark(vocabulary: Mapping[str, int]) -> tuple[str, set[int]]:
-    """Return the most frequent word mark, and the ids of tokens with it."""
+    """Return the most frequent word mark, and the ids of tokens with this mark."""
     beginnings = (_CONTINUATION_MARK, "Ġ", "▁")
     marks = {mark: [t for t in vocabulary if t.startswith(mark)] for mark in beginnings}
     marks[_ENDING_MARK] = [t for t in vocabulary if t.endswith(_ENDING_MARK)]
@@ -139,7 +141,7 @@ class Normaliser:
     def log_probs(
         self, logits: Tensor, rows: IntArray, tokens: IntArray, *, entropies: bool = False
     ) -> Tensor:
-        """Return log p of tokens, each normalised within its class, (q,), nats.
+        """Return log p of tokens, (q,), nats; each token is normalised within its class.
 
         Values are computed in float32 or higher precision and returned as float64.
 
@@ -184,7 +186,10 @@ class Normaliser:
         return result
 
     def entropies(self, log_probs: FloatArray, tokens: Sequence[int]) -> FloatArray:
-        """Return the entropy within each token's class, (q,), nats, from a row of `log_softmax`."""
+        """Return the entropy within the class of each token, (q,), nats.
+
+        `log_probs` is a row of the result of `log_softmax`, (n_tokens,).
+        """
         classes = np.full(len(log_probs), WITHIN) if self.classes is None else self.classes
         values = torch.from_numpy(log_probs)
         by_class = {c: float(entropy(values[classes == c])) for c in (WITHIN, BOUNDARY)}

@@ -1,7 +1,7 @@
-"""A cache bounded by the total size of its results, not by their number.
+"""A cache with a limit on the total size of its results, not on their number.
 
-With a limit on the number, a few results of three words each could displace the result for a whole
-vocabulary, which takes seconds to compute.
+With a limit on the number, a few results for three words each could displace the result for a whole
+vocabulary. The large result takes seconds to compute.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 WORDS = 500_000
 """Maximum number of cached words; enough for two large vocabularies at all kinds of positions."""
 
-_MIN_SIZE = 16  # smaller results count as this size, because their keys also take memory
+_MIN_SIZE = 16  # size of smaller results in the total, because their keys also take memory
 
 
 class SizedCache(Generic[P, Result]):
@@ -36,7 +36,7 @@ class SizedCache(Generic[P, Result]):
         self._size = 0
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result:
-        """Return the cached result for equal arguments, or compute it."""
+        """Return the result for these arguments, from the cache if possible."""
         key = args, tuple(kwargs.items())
         if key in self._results:
             self._results.move_to_end(key)

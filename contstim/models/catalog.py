@@ -1,6 +1,7 @@
-"""Loading of models by their specifications; files and commits of models, for records.
+"""Functions that load models by their specifications, and that list files and commits of models.
 
-See `specifications` for the syntax. The code of a family is imported when a model is loaded.
+See `specifications` for the syntax of a specification. A family is a kind of model, such as n-gram
+models. Its code is imported when a model is loaded.
 """
 
 from __future__ import annotations
@@ -38,11 +39,12 @@ if TYPE_CHECKING:
 def check_model(model: Specification, loading: Loading = DEFAULT_LOADING) -> None:
     """Check quickly that the files of a model exist and can be read.
 
-    Of a checkpoint in a folder, only the configuration is read. The hub is not accessed.
+    If the model is a checkpoint in a folder, only its configuration is read. The hub is not
+    accessed.
 
     Raises:
-        ModelError: if the file or folder is missing, its configuration is damaged or requires code
-            that is not allowed, or the address of a server is invalid.
+        ModelError: if the file or folder is missing; if its configuration is damaged, or requires
+            code that is not allowed; or if the address of a server is invalid.
     """
     family = family_named(model.family)
     if family.checker:
@@ -62,7 +64,7 @@ def load_scorer(
     context: str | None = None,
     **options: Any,
 ) -> Scorer:
-    """Load a scorer: a language model, a transform of one, or a classifier.
+    """Load a scorer: a language model, a transform of a language model, or a classifier.
 
     Args:
         specification: `[NAME=]SPECIFICATION`, see `contstim.models.specifications`.
@@ -73,14 +75,14 @@ def load_scorer(
         options: fields of `Loading` by name, such as `device="cpu"`.
 
     Raises:
-        ModelError: see `parse_model`; or if the model is missing, damaged, or has no such rule.
+        ModelError: see `parse_model`. Also if the model is missing or damaged, or has no such rule.
     """
     model = parse_model(specification, name)
     if context is not None:
         model = with_context(model, context)
     loading = replace(loading, **options)
     family = family_named(model.family)
-    # A loader gets only the options of its family: n-gram models have no device, for example
+    # A loader gets only the options of its family. For example, n-gram models have no device
     case, end_mark = word_rule(model.rule)
     values = vars(loading) | vars(model) | {"loading": loading, "end_mark": end_mark}
     arguments = {option: values[option] for option in family.options}
@@ -101,8 +103,8 @@ def load_transformer(
     The default rule is `log-likelihood` for causal models and `chain` for masked ones.
 
     Raises:
-        ModelError: see `load_checkpoint`; or if the rule belongs to the other kind of model, or a
-            masked model is given a context.
+        ModelError: see `load_checkpoint`. Also if a causal model has a rule for masked models, or
+            vice versa; or if a masked model has a context.
     """
     from contstim.models.checkpoints import load_checkpoint
     from contstim.models.checkpoints.source import foreign_errors
@@ -127,7 +129,7 @@ def load_scorers(
     """Load one scorer or several; see `load_scorer` for the arguments.
 
     Raises:
-        ModelError: if a name or a model is given twice; or see `load_scorer`.
+        ModelError: if a name or a model is given twice; see also `load_scorer`.
     """
     return [load_scorer(model, loading, **options) for model in parse_models(specifications)]
 
@@ -195,8 +197,9 @@ def free_memory() -> None:
 
 
 def model_files(specifications: Iterable[str | Specification]) -> tuple[Path, ...]:
-    """Return existing files of models, transforms, word counts and training hashes.
+    """Return the files of models that exist, including word counts and training hashes.
 
+    Training hashes are hashes of the sentences on which contstim trained the model.
     `specifications` are parsed specifications, or texts without `NAME=`. Empty texts are ignored,
     because models that were created in Python have no specification.
 
@@ -226,7 +229,10 @@ def with_neighbours(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def parameter_count(location: str) -> int:
-    """Return the number of weights of a local folder or a cached hub model; 0 if unknown."""
+    """Return the number of weights of a model in a local folder or in the hub's local cache.
+
+    Return 0 if the number is unknown.
+    """
     from safetensors import safe_open
 
     local = Path(location) / "model.safetensors"
@@ -246,7 +252,8 @@ def _locations(specifications: Iterable[str | Specification]) -> Iterator[str]:
         if parsed.family == "server":
             from contstim.models.server.address import parse_address
 
-            # Tokenizer and draft are local; probes identify the network on the server
+            # Tokenizer and draft are local; a draft is a model with similar scores. The network on
+            # the server has no local files: test requests identify it
             address = parse_address(parsed.location)
             yield address.tokenizer
             yield from _locations([address.draft or ""])

@@ -50,10 +50,11 @@ def load_classifier(location: str, *, name: str, loading: Loading) -> Classifier
 
 
 class ClassifierModel(Scorer):
-    """Classifier whose score is the probability of the predicted label, negative if unacceptable.
+    """Classifier whose score is the probability of the predicted label.
 
-    The score is defined in Eqs. 3-5 of Vázquez Martínez (2021): the maximum of the softmax over
-    both labels, with the sign of the predicted label. Scores are in [-1, -0.5] and [0.5, 1].
+    The score is negative if the predicted label is `unacceptable`. It is defined in Eqs. 3-5 of
+    Vázquez Martínez (2021), as the maximum of the softmax over both labels, with this sign. Scores
+    are in [-1, -0.5] and [0.5, 1].
 
     Args:
         checkpoint: classifier with two labels.
@@ -86,7 +87,7 @@ class ClassifierModel(Scorer):
         return np.where(acceptable > 0.5, acceptable, acceptable - 1)
 
     def probabilities(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """Return the probability of the label acceptable, (n_sentences,).
+        """Return the probability of the label `acceptable`, (n_sentences,).
 
         Raises:
             ModelError: if a sentence is too long or contains a special token.
@@ -102,7 +103,7 @@ class ClassifierModel(Scorer):
 
         pad = self.checkpoint.model.config.pad_token_id
         # Without a padding token, as in the published GPT-2, the network cannot find the end of a
-        # padded text: classify texts one by one
+        # padded text. In this case, classify texts one by one
         budget = Budget(1, self.checkpoint.device) if pad is None else self._budget
         forward_in_batches(rows, run, pad=pad or 0, budget=budget)
         return probabilities
@@ -116,7 +117,7 @@ class ClassifierModel(Scorer):
         return unscorable(self._encode, sentences)
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `Scorer.knows`: words that have tokens, none of them special or unknown."""
+        """See `Scorer.knows`; a word is known if it has tokens, but no special or unknown token."""
         return are_readable(self.checkpoint.tokenizer, words)
 
     def _encode(self, sentences: Sequence[Sentence]) -> list[list[int]]:
@@ -146,10 +147,12 @@ def _check_padding(checkpoint: Checkpoint) -> None:
 
 
 def acceptable_label(location: str, config: Any) -> int:
-    """Return the index of the label that means acceptable; 1, as in CoLA, for unnamed labels.
+    """Return the index of the label that means `acceptable`.
+
+    If the labels have no names, the index is 1, as in CoLA.
 
     Raises:
-        ModelError: if there are not two labels, or their names are unknown.
+        ModelError: if there are not two labels, or if their names are unknown.
     """
     names: Mapping[int, str] = config.id2label
     # `transformers` calls labels without a name LABEL_0 and LABEL_1

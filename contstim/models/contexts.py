@@ -1,4 +1,4 @@
-"""Tokens that a causal model reads before the first word of a sentence (context).
+"""Contexts: tokens that a causal model reads before the first word of a sentence.
 
 The default context is the first usable candidate of this list:
 
@@ -8,8 +8,8 @@ The default context is the first usable candidate of this list:
     4. any other token that separates documents             `<|endoftext|>` (models tuned to chat)
 
 A token is usable if it is a special token of the vocabulary and not a chat mark. A chat mark, such
-as ChatML's `<|im_start|>`, opens or closes a turn of a conversation. After it, a model expects the
-name of a speaker, and gives the first words of a sentence far too little probability.
+as ChatML's `<|im_start|>`, opens or closes a turn of a conversation. After a chat mark, a model
+expects the name of a speaker. So it gives the first words of a sentence far too little probability.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ _CONVERSATION = [
 def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> Tokens:
     """Return the tokens of a context, or of the default context.
 
-    A context may name special tokens, such as `<|endoftext|>`. Tokens that the tokenizer puts
-    before every text are added, if all of them are usable and the context does not begin with them.
-    A space at the end of a context belongs to the first word of a sentence.
+    A context may name special tokens, such as `<|endoftext|>`. Some tokenizers put tokens before
+    every text. These tokens are put before the context, if all of them are usable and the context
+    does not begin with them. A space at the end of a context belongs to the first word of the
+    sentence.
 
     Args:
         tokenizer: `transformers` tokenizer.
@@ -60,8 +61,8 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
         location: location of the checkpoint or tokenizer, for messages.
 
     Raises:
-        ModelError: if the text is blank, or contains a special token or character that the
-            tokenizer or the network does not know; or if there is no usable default.
+        ModelError: if the text is blank; if it contains a special token or character that the
+            tokenizer or the network does not know; or if there is no usable default context.
     """
     if text is None:
         return _default(tokenizer, config, location)
@@ -75,8 +76,8 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
     if (sign := special_sign(ordinary_text)) is not None:
         names = ", ".join(candidate_contexts(tokenizer, config)[:-1])
         raise ModelError(
-            f"context must name only special tokens of {location}, got {sign!r} in {text!r}, which "
-            "the tokenizer reads as ordinary characters. Special tokens of the tokenizer: "
+            f"context must name only special tokens of {location}, got {sign!r} in {text!r}. The "
+            f"tokenizer reads {sign!r} as ordinary characters. Special tokens of the tokenizer: "
             f"{names or 'none'}."
         )
     ids = tuple(tokenizer(text.removesuffix(" "), add_special_tokens=False)["input_ids"])
@@ -91,19 +92,19 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
     if tokenizer.unk_token_id in ids and str(tokenizer.unk_token) not in text:
         raise ModelError(
             f"context must have characters that the tokenizer of {location} knows, got "
-            f"{text!r}, of which a part becomes {tokenizer.unk_token!r}. Use another text."
+            f"{text!r}. A part of this text becomes {tokenizer.unk_token!r}. Use another text."
         )
     added_ids = _added_before(tokenizer)
     if any(_fault(token, tokenizer, config, added=True) for token in added_ids):
         added_ids = ()
-    # If the text already begins with the last added tokens, they must not be read twice: put only
-    # the first n added tokens before the text
+    # The text may already begin with the last of the added tokens. These tokens must not be read
+    # twice, so put only the first n added tokens before the text
     n = next(n for n in range(len(added_ids) + 1) if added_ids[n:] == ids[: len(added_ids) - n])
     return (*added_ids[:n], *ids)
 
 
 def candidate_contexts(tokenizer: Any, config: Any) -> tuple[str, ...]:
-    """Return contexts under which to compare scores.
+    """Return contexts for a comparison of scores between contexts.
 
     These are '. ' and special tokens that begin or end texts. A chat mark is included if the
     tokenizer or the configuration declares it as the beginning or end of a sequence.
@@ -116,15 +117,16 @@ def candidate_contexts(tokenizer: Any, config: Any) -> tuple[str, ...]:
 
 
 def is_chat_mark(token: int, tokenizer: Any, *, by_name: bool = False) -> bool:
-    """Return True if a token opens or closes a turn, by its name or in the chat template.
+    """Return True if a token opens or closes a turn of a conversation.
 
-    With `by_name`, only the name is considered.
+    The token's name shows this, or its use in the chat template. With `by_name`, only the name is
+    considered.
     """
     sign = str(tokenizer.convert_ids_to_tokens(token))
     name = _name(sign)
     if sign in {"<s>", "</s>"} or _SEPARATOR.fullmatch(name) or _BEGINNING.fullmatch(name):
         return False
-    # <start> and <end> are chat marks only with bars, as in <|start|>
+    # <start> and <end> are chat marks only if they contain bars, as in <|start|>
     has_chat_name = _CHAT.fullmatch(name) and not (name in {"start", "end"} and "|" not in sign)
     return bool(has_chat_name) or (not by_name and sign in _signs_of_turns(tokenizer))
 
@@ -144,14 +146,17 @@ def _default(tokenizer: Any, config: Any, location: str) -> Tokens:
             return (token,)
     raise ModelError(
         f"{location} has no token to read before the first word: "
-        f"{'; '.join(dict.fromkeys(faults)) or 'its tokenizer names no beginning of a sequence'}; "
-        f"and none of the {len(tokenizer):,} tokens of its vocabulary separates documents. Set a "
+        f"{'; '.join(dict.fromkeys(faults)) or 'its tokenizer names no beginning of a sequence'}. "
+        f"None of the {len(tokenizer):,} tokens of its vocabulary separates documents. Set a "
         f"context: `context = \". \"` for the model in a study file, or --context 'NAME=. '."
     )
 
 
 def _declared(tokenizer: Any, config: Any) -> Iterator[tuple[str, int]]:
-    """Yield role and id of declared beginning- and end-of-sequence tokens."""
+    """Yield role and id of each token that is declared as beginning or end of a sequence.
+
+    The role is `bos_token_id` or `eos_token_id`.
+    """
     for role in ("bos_token_id", "eos_token_id"):
         for source in (tokenizer, config):
             value = getattr(source, role, None)
@@ -171,11 +176,11 @@ def _is_readable(token: int, tokenizer: Any, config: Any) -> bool:
 
 
 def _fault(token: int, tokenizer: Any, config: Any, *, added: bool = False) -> str:
-    """Return the reason why a token cannot be a context; empty if it can.
+    """Return the reason why a token cannot be a context; an empty text if it can be a context.
 
-    If `added`, the tokenizer puts the token before every text. A chat template may repeat such a
-    token before each turn, as Llama 2's does, although the token is no chat mark. So only the
-    token's name is checked.
+    If `added`, the tokenizer puts the token before every text. Some chat templates, such as that of
+    Llama 2, repeat this token before each turn, although it is no chat mark. So only the token's
+    name is checked.
     """
     size = len(tokenizer)
     if not _is_readable(token, tokenizer, config):
@@ -190,7 +195,7 @@ def _fault(token: int, tokenizer: Any, config: Any, *, added: bool = False) -> s
 
 
 def _special_tokens(tokenizer: Any) -> dict[int, str]:
-    """Return special tokens by id, without plain words that are declared special."""
+    """Return special tokens by id; plain words that are declared special are omitted."""
     added = tokenizer.added_tokens_decoder.items()
     signs = {i: token.content for i, token in added if token.special}
     for sign in map(str, tokenizer.all_special_tokens):
@@ -214,7 +219,7 @@ def _name(sign: str) -> str:
 def _signs_of_turns(tokenizer: Any) -> set[str]:
     """Return the special tokens that a chat template puts before, between and after turns.
 
-    A token that occurs once, at the start, is omitted: it begins the text, not a turn.
+    A token that occurs only once, at the start, is omitted, because it begins the text, not a turn.
     """
     if not tokenizer.chat_template:
         return set()

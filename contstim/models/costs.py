@@ -1,6 +1,6 @@
 """Cost of computation: number of sequences that passed through networks, and computing time.
 
-A `Cost` contains no time, so that it is the same in each run.
+A `Cost` contains no time, so that repeated runs have equal costs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Cost:
 
     Attributes:
         rows: number of sequences passed through the network.
-        tokens: number of tokens of these sequences, without padding and cached prefixes.
+        tokens: number of tokens of these sequences, not counting padding and cached prefixes.
         calls: number of batches.
     """
 
@@ -38,9 +38,9 @@ class Tally:
 
     Attributes:
         total: total cost of networks.
-        seconds: computing time of networks; for a server, the time until it has answered. The time
-            of a merged batch is divided among its searches.
-        others_seconds: time in which this search waited for other searches; see `merging`.
+        seconds: computing time of networks; for a server, the time until it has answered. Several
+            searches may share a batch; its time is divided among them.
+        others_seconds: seconds for which this search waited for other searches; see `merging`.
     """
 
     def __init__(self, report: Callable[[], None] | None = None) -> None:
@@ -73,7 +73,7 @@ def within(variable: ContextVar[Any], value: object) -> Iterator[None]:
 def counting(tally: Tally) -> Iterator[Tally]:
     """Add the costs of networks within a `with` statement to a tally.
 
-    If nested statements use the same tally, it counts each cost once.
+    If nested `with` statements use the same tally, the tally counts each cost once.
     """
     active = _ACTIVE.get()
     with within(_ACTIVE, active if tally in active else (*active, tally)):
@@ -99,9 +99,9 @@ def timed() -> Iterator[None]:
 
 
 def report_waiting(seconds: float) -> None:
-    """Count seconds of waiting as `others_seconds`, and subtract them from `seconds`.
+    """Count seconds of waiting as `Tally.others_seconds`, and subtract them from `Tally.seconds`.
 
-    The statement `timed` adds the whole duration of a call to `seconds`, including the waiting.
+    `timed` adds the whole duration of a call to `Tally.seconds`, including the time of waiting.
     """
     for tally in _ACTIVE.get():
         tally.seconds -= seconds

@@ -32,18 +32,19 @@ class Family:
     """Kind of model.
 
     Attributes:
-        name: first part of a specification, of lower-case letters and digits.
+        name: first part of a specification; it consists of lower-case letters and digits.
         summary: noun phrase for lists and messages.
         loader: `module:attribute` of a function that returns a `Scorer`. Its arguments are the
             location, `name` and the `options` below.
-        rules: scoring rules. The first one is the default, unless the loader has a default for each
-            kind of checkpoint. The `WORD_RULES` of word-level models are not passed to the loader.
+        rules: scoring rules. The first rule is the default, unless the loader has a default rule
+            for each kind of checkpoint. The `WORD_RULES` of word-level models are not passed to the
+            loader.
         options: keyword arguments of the loader, in addition to `name`: `loading`, `family`,
             `rule`, `context`, `end_mark` and fields of `Loading`. Only models of families with
             `context` read a context before the first word.
         endings: file endings that imply this family.
-        is_path: whether the location must be an existing file or folder; ignored if there is a
-            `checker`.
+        is_path: whether the location must be an existing file or folder; ignored if `checker` is
+            not empty.
         checker: `module:attribute` of a function that quickly refuses models that cannot be loaded.
             Its arguments are the location and `trust_remote_code`.
     """
@@ -117,12 +118,12 @@ FAMILIES: dict[str, Family] = {
 
 
 def families() -> list[Family]:
-    """Return all families, built-in ones first.
+    """Return all families, with built-in families first.
 
     A package cannot replace a built-in family.
 
     Raises:
-        ModelError: if two packages have a family of the same name, or one cannot be loaded.
+        ModelError: if two packages have families of the same name, or if a family cannot be loaded.
     """
     package_families = [_added_family(name) for name in plugin_names(GROUP) if name not in FAMILIES]
     return [*FAMILIES.values(), *filter(None, package_families)]
@@ -136,7 +137,7 @@ def family_named(name: str, model: str = "") -> Family:
         model: specification of the model, for the message.
 
     Raises:
-        ModelError: if there is no such family; or see `families`.
+        ModelError: if there is no such family; see also `families`.
     """
     family = FAMILIES.get(name) or _added_family(name)
     if family is None:

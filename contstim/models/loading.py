@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     DeviceMap: TypeAlias = Literal["auto"] | Mapping[str, str | int]
 else:
     DeviceMap = Literal["auto"]  # the only value in commands and study files
-"""`auto` fills the GPUs, then memory, then disk. Python also accepts a mapping from parts of the
-network to devices, such as `{"transformer": 0, "lm_head": "cpu"}`."""
+"""Distribution of a network over devices. `auto` fills the GPUs, then memory, then disk.
+
+In Python, the value may also map parts of the network to devices, for example
+`{"transformer": 0, "lm_head": "cpu"}`.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +37,10 @@ class Loading:
 
     PANEL: ClassVar[str] = "Loading of models"
 
-    device: Annotated[Device, Help("Device of networks; auto: a GPU if available.")] = "auto"
+    device: Annotated[Device, Help("Device of networks; auto is a GPU if available.")] = "auto"
     dtype: Annotated[
-        Precision, Help("Precision of transformers; auto: float32. Half precision leads to ties.")
+        Precision,
+        Help("Precision of transformers; auto is float32. Half precision leads to tied scores."),
     ] = "auto"
     device_map: Annotated[
         DeviceMap | None, Help("Distribute a model over all GPUs, memory and disk.")
@@ -93,7 +97,7 @@ def check_choice(field: str, value: str, choices: Any) -> None:
     """Check that the value of a field is one of the choices, a `Literal`.
 
     Raises:
-        ModelError: if it is another value.
+        ModelError: if the value is not one of the choices.
     """
     if value not in get_args(choices):
         names = ", ".join(get_args(choices))
@@ -103,8 +107,8 @@ def check_choice(field: str, value: str, choices: Any) -> None:
 def require_packages(user: str, extra: str, *packages: str) -> None:
     """Check that packages are installed.
 
-    For the message, `user` is the option or file that needs the packages, and `extra` the extra of
-    contstim that installs them, such as `big`.
+    Two arguments are for the message: `user` is the option or file that needs the packages. `extra`
+    is contstim's optional set of dependencies that contains the packages, such as `big`.
 
     Raises:
         ModelError: if a package is not installed.

@@ -62,9 +62,9 @@ def test_figures_of_triplets_are_means_and_shares() -> None:
     flagged_items = FlaggedItems((Flag("t2", FlagKind.NAME, ""),), {}, 2, TABLE)
     figures = figures_of([triplet_1, triplet_2], flagged_items.share, flagged_items.table, 4.5)
     assert list(figures.values())[:6] == [5.0, 12.0, 0.5, 0.5, 1.0, 0.5]
-    assert "share with 4.5 nats on both sides" in figures
+    assert "share with both drops of at least 4.5 nats" in figures
     # "see" for "chase", 2 characters fewer, and "walks" for "cats", 1 more
-    assert figures["characters above the natural sentence's"] == -0.5
+    assert figures["difference in characters, synthetic - natural"] == -0.5
     figures_without_table = figures_of([triplet_1], flagged_items.share, None)
     drops = ["smaller drop in log-probability, nats", "sum of both drops, nats"]
     assert list(figures_without_table)[:2] == drops

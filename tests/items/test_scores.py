@@ -57,7 +57,7 @@ def test_npz_may_omit_the_sentences(tmp_path: Path) -> None:
     loaded = ScoreTable.from_file(tmp_path / "scores.npz")
     assert loaded.sentences is None
     assert score_bytes(loaded) == score_bytes(table)
-    with pytest.raises(ScoreError, match=r"must end in \.npz"):
+    with pytest.raises(ScoreError, match=r"can only be written to an \.npz file"):
         table.write(tmp_path / "scores.csv")
 
 

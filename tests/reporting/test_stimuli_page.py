@@ -50,7 +50,7 @@ def test_changed_words_show_both_parts_of_speech() -> None:
     assert "1 of 1 item (100%) have flags" in html
     # The smaller drop is 5 nats: log p of "The dog sat." minus "The <b> sat." under <a>
     assert re.search(r"smaller drop in log-probability, nats</td><td[^>]*>5.00<", html)
-    assert "of these, of another part of speech" in html
+    assert "of these, with another part of speech" in html
 
 
 def test_preferred_sentences_have_bold_log_probabilities() -> None:

@@ -139,7 +139,7 @@ def test_summary_uses_the_threshold_of_the_selection(tmp_path: Path) -> None:
     MakeDesign(out=out, triplets=triplets, **NO_FILLERS).run()
     text = Path(f"{out}.summary.md").read_text()
     assert "smaller drop in log-probability, nats" in text
-    assert "on both sides" not in text
+    assert "share with both drops" not in text
 
 
 @pytest.mark.usefixtures("blank_figures")

@@ -1,4 +1,7 @@
-"""LI-Adger and the Acceptability Delta Criterion (Vázquez Martínez 2021)."""
+"""Reproduction of results with the Acceptability Delta Criterion, ADC (Vázquez Martínez 2021).
+
+The criterion compares models with human judgements of the sentences of the data set LI-Adger.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _TOLERANCE = 1e-9  # z-scores that differ by less are considered equal
 
 
 def reproduce_adc(data: Path | str) -> tuple[AcceptabilityEvaluation, dict[str, float]]:
-    """Evaluate the published scores of a copy of hjvm/acceptability_delta_criterion.
+    """Evaluate the published scores in a copy of the repository hjvm/acceptability_delta_criterion.
 
     The file of pseudo-log-likelihoods is required. The file of the classifiers' confidences is
     optional.
@@ -33,8 +36,8 @@ def reproduce_adc(data: Path | str) -> tuple[AcceptabilityEvaluation, dict[str, 
         data: folder of the repository, or a folder that contains it as `li-adger`.
 
     Returns:
-        The evaluation of all published columns of scores, and the largest differences between our
-        z-scores and the published ones: column of pseudo-log-likelihoods → difference.
+        The evaluation of all published columns of scores. And a dictionary: name of each column of
+        pseudo-log-likelihoods → largest difference between its published z-scores and ours.
 
     Raises:
         InputError: if a file is missing, or its content does not have the published form.

@@ -1,4 +1,4 @@
-"""Experiment 1 of Golan et al. (2023): 100 participants, nine models, and its conclusions."""
+"""Reproduction of experiment 1 of Golan et al. (2023), with 100 participants and nine models."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     Claim = tuple[str, str, str]  # about, published, ours
 
-# Published results of the models, in the order of `_ORDER`. `_CORRECT`: number of correctly
-# predicted choices among 900 on random pairs. `_COSINES`: signed-rank cosine over all trials.
+# Published results of the models, in the order of `_ORDER`. `_CORRECT`: number of choices that the
+# model predicts, of 900 choices on random pairs. `_COSINES`: signed-rank cosine over all trials.
 _CORRECT = "675 641 637 643 631 637 605 605 585"
 _COSINES = ".626882 .602620 .569057 .507873 .452131 .444224 .308928 .323389 .269957"
 _ORDER = ("gpt2", "roberta", "electra", "bert", "xlm", "lstm", "rnn", "trigram", "bigram")
@@ -47,8 +47,9 @@ def locate(data: Path | str, ratings: Path | str | None = None) -> tuple[Path, P
     """Find the repository dpmlab/contstimlang and the file of ratings in a folder.
 
     Args:
-        data: a folder with copies of dpmlab/contstimlang, named `contstimlang`, and of
-            LpZamora/contstimlang, named `contstimlang-fork`; or a copy of dpmlab/contstimlang.
+        data: a folder with two folders: `contstimlang` is a copy of dpmlab/contstimlang, and
+            `contstimlang-fork` is a copy of LpZamora/contstimlang. With `ratings`, `data` may also
+            be a copy of dpmlab/contstimlang itself.
         ratings: path of the file of ratings; by default the file `data` in `contstimlang-fork`.
 
     Raises:
@@ -58,8 +59,8 @@ def locate(data: Path | str, ratings: Path | str | None = None) -> tuple[Path, P
     folder = next((f for f in (data / "contstimlang", data) if (f / "resources").is_dir()), None)
     if folder is None:
         raise InputError(
-            f"{data} contains no published data: neither a folder contstimlang, which is a copy of "
-            "the repository dpmlab/contstimlang, nor the files of this repository."
+            f"{data} contains no published data. Name a copy of the repository "
+            "dpmlab/contstimlang, or a folder that contains this copy as contstimlang."
         )
     file = Path(ratings) if ratings else data / "contstimlang-fork" / "data"
     if not file.is_file():
@@ -172,8 +173,8 @@ def _overall_claims(analysis: Analysis) -> Iterator[Claim]:
 def _published_ceiling(ratings: Ratings) -> float:
     """Compute the lower noise ceiling of the cosine with floating-point means, as published.
 
-    Means that are equal in exact arithmetic may differ in the last bit, and then have different
-    ranks. `analyze` rounds the means, so that they tie.
+    Means that are equal in exact arithmetic may differ in the last bit of the floating-point
+    numbers. Then their ranks differ. `analyze` rounds the means, so that their ranks are equal.
     """
     cosines: list[float] = []
     for group in ratings.groups:

@@ -1,12 +1,14 @@
-"""Fetching and reading of the 2023 study's scores, stimuli, words and ratings.
+"""Functions that fetch or read the 2023 study's scores, stimuli, words and ratings.
 
-Files come from the repository dpmlab/contstimlang; `registry.txt` contains the SHA-256 of each.
+Files come from the repository dpmlab/contstimlang; `registry.txt` lists the SHA-256 of each file.
 Reading a pickle runs no code of the file. Every reader takes the folder of the repository. Readers
 of scores and words also accept a copy of its folder `resources`. As everywhere in contstim,
-sentences have end marks, and model_1 rejects sentence_1 of a pair and synthetic_1 of a triplet.
+sentences have end marks. In a pair, model_1 rejects sentence_1: it prefers sentence_2. In a
+triplet, model_1 rejects synthetic_1: it prefers the natural sentence.
 
-The published file of experiment 1 is a list of 16,500 ratings. The published selections determine
-the models and conditions of trials. Participants who saw the same sentences are in the same group.
+The published file of experiment 1 is a list of 16,500 ratings, without models and conditions of
+trials. These follow from the published selections of pairs and triplets. Participants who saw the
+same sentences are in the same group.
 """
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ def read_stimulus_scores(folder: Path | str) -> ScoreTable:
     by_model = load_plain(path)
     if not isinstance(by_model, dict) or tuple(by_model) != MODELS:
         raise InputError(f"{path} does not contain the scores of the nine models.")
-    # The file has a dictionary for each model, sentence → nats, all with the same sentences
+    # For each model, the file has a dictionary: sentence → nats. All have the same sentences
     try:
         texts = tuple(by_model[MODELS[0]])
         columns = [[float(scores[text]) for text in texts] for scores in by_model.values()]
@@ -121,10 +123,10 @@ def read_triplets(folder: Path | str, *, selected: bool = False) -> tuple[Triple
     With `selected`, read only the 360 triplets that participants saw.
 
     In the files, S1 is the sentence that the second model rejects. Here, synthetic_1 is the
-    sentence that model_1 rejects, as in Eq. 4.
+    sentence that model_1 rejects, as in Eq. 4 of the paper.
 
     Raises:
-        InputError: if the file is missing, lacks a column, or a score is not a number.
+        InputError: if the file is missing or lacks a column, or if a score is not a number.
     """
     path = Path(folder) / _TRIPLETS.format("_best10" if selected else "")
     # Column order: natural, synthetic_1 (S2 in the files), synthetic_2, each under both models
@@ -145,7 +147,9 @@ def read_triplets(folder: Path | str, *, selected: bool = False) -> tuple[Triple
 
 
 def read_vocabulary(folder: Path | str) -> Vocabulary:
-    """Read the study's vocabulary: 5,977 sentence-initial and 23,180 other words; 42 may repeat.
+    """Read the study's vocabulary: 5,977 sentence-initial words and 23,180 other words.
+
+    42 words may occur more than once in a sentence.
 
     Raises:
         InputError: if a file is missing, or is not a plain list of words.
@@ -166,7 +170,7 @@ def load_plain(path: Path) -> object:
     """Load a pickle that consists of numbers, texts, arrays and plain containers only.
 
     Raises:
-        InputError: if the file is missing, damaged, or loads any other class.
+        InputError: if the file is missing or damaged, or contains any other object.
     """
     with decoding(path, "a pickle of plain values"), path.open("rb") as file:
         loaded: object = _PlainUnpickler(file).load()
@@ -198,7 +202,7 @@ def _read_columns(
     table = read_table(path)
     readers: dict[str, CellReader] = dict.fromkeys(texts, (Sentence.parse, "text"))
     readers |= dict.fromkeys(numbers, (number, "number"))
-    parsed_columns(path, table, readers)  # raises errors of invalid cells
+    parsed_columns(path, table, readers)  # raises an error if a cell is invalid
     return list(zip(*(table[name] for name in readers), strict=True))
 
 
@@ -212,11 +216,11 @@ PUBLISHED = {
     "natural-scores": ("resources/precomputed_sentence_probabilities/",),
     "stimulus-scores": ("resources/contstim_stim_probs_dict.pkl", "resources/contstim_sents_"),
 }
-"""Sets of files that can be fetched → prefixes of their paths in the repository."""
+"""Name of a set of files → prefixes of the paths of these files in the repository."""
 
 
 def published_files() -> dict[str, str]:
-    """Return paths → checksums of all files that can be fetched."""
+    """Return path → checksum, for all files that can be fetched."""
     registry = files("contstim.experiments.reproduce").joinpath("registry.txt")
     return dict(line.split(" ") for line in registry.read_text(encoding="utf-8").splitlines())
 
@@ -266,7 +270,7 @@ def fetch_published(
             progress(path)
             try:
                 fetcher.fetch(path)
-            except (OSError, ValueError) as error:  # ValueError: another checksum
+            except (OSError, ValueError) as error:  # ValueError: the checksum is wrong
                 raise InputError(
                     f"Cannot fetch {address}{path}: {str(error).rstrip('.')}. Connect to "
                     "the internet, or download the repository dpmlab/contstimlang by hand and name "
@@ -285,9 +289,9 @@ def read_experiment(
 ) -> tuple[tuple[Trial, ...], tuple[Response, ...]]:
     """Read the 1,650 trials and 16,500 responses of 100 participants in 10 groups.
 
-    Participants are p001 … p100 in the order of the file; groups are numbered in the order of their
-    first participant. Sides were not published (`left` is 0); `position` is the trial number in the
-    file.
+    Participants are p001 … p100 in the order of the file. Groups are numbered in the order of first
+    participants. `position` is the trial number in the file. `left` is 0, because it was not
+    published which sentence was displayed on the left.
 
     `ratings_file` is the file `data` in the repository LpZamora/contstimlang.
 
@@ -334,9 +338,10 @@ _RatingRow = tuple[tuple[Sentence, Sentence], int, int, float]
 
 
 def _read_rows(path: Path | str) -> list[_RatingRow]:
-    """Read sentences, rating from first to second, position, and reaction time (ms) of each row.
+    """Read two sentences, rating, position, and reaction time (ms) of each row.
 
-    In the file, an underscore joins the two sentences; no sentence contains one.
+    High ratings prefer the second sentence. In the file, an underscore joins the two sentences; no
+    sentence contains an underscore.
     """
     rows, columns = [], needed_columns(path, read_csv(path), _COLUMNS)
     for row, cells in enumerate(zip(*columns, strict=True)):
@@ -352,7 +357,7 @@ def _read_rows(path: Path | str) -> list[_RatingRow]:
 def _assign_groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str) -> list[int]:
     if not pairs or len(pairs) % TRIALS_EACH:
         raise InputError(
-            f"{path} has {len(pairs):,} ratings, but must have {TRIALS_EACH} of each participant."
+            f"{path} has {len(pairs):,} ratings, but must have {TRIALS_EACH} for each participant."
         )
     seen = [
         frozenset(map(frozenset, pairs[start : start + TRIALS_EACH]))
@@ -364,7 +369,7 @@ def _assign_groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str)
     owners = Counter(pair for pairs_seen in numbers for pair in pairs_seen)
     if any(len(pairs_seen) < TRIALS_EACH for pairs_seen in seen) or max(owners.values()) > 1:
         raise InputError(
-            f"{path} must have blocks of {TRIALS_EACH} rows, one per participant: a block "
+            f"{path} must have a block of {TRIALS_EACH} rows for each participant. But a block "
             "repeats a pair, or participants of different groups share a pair."
         )
     return [numbers[pairs_seen] for pairs_seen in seen]
@@ -375,8 +380,8 @@ def _unselected_trial(
 ) -> Trial:
     """Build a catch trial if both sentences have the same words, otherwise a random natural pair.
 
-    The published table of stimuli ends with the shuffled sentences, so the later sentence is the
-    shuffled one.
+    The published table of stimuli ends with the shuffled sentences. So the sentence that comes
+    later in the table is the shuffled one.
     """
     absent = [sentence.text for sentence in pair if sentence not in order]
     if absent:

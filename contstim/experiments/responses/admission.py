@@ -1,6 +1,8 @@
-"""Selection of participants for an analysis: complete sessions, passed catch trials, and rules.
+"""Selection of participants for an analysis.
 
-State exclusion rules before data collection. They are applied one after the other.
+Included participants have finished the session, passed the catch trials and satisfied all other
+rules. A catch trial tests attention. For example, it shows a sentence and the same words in
+shuffled order. State exclusion rules before data collection. They are applied one after the other.
 """
 
 from __future__ import annotations
@@ -89,8 +91,8 @@ class Admission:
         report: findings of the checks before any exclusion.
         counts: rule → number of participants that it excludes, in the order of application. If
             unfinished sessions are included, the last entry is their number.
-        partial: ratings of unfinished sessions that break no other rule; empty if unfinished
-            sessions are not included.
+        partial: ratings of unfinished sessions whose participants break no other rule; empty if
+            unfinished sessions are not included.
     """
 
     responses: tuple[Response, ...]
@@ -108,13 +110,13 @@ class Admission:
         sessions = quantity(len({r.participant for r in self.partial}), "unfinished session")
         return (
             f"{sessions} ({quantity(len(self.partial), 'rating')}) kept for regressions and "
-            "mixed models only: accuracies, cosines, noise ceilings, their tests and "
-            "controls need a rating of every trial."
+            "mixed models only. Accuracies, cosines and noise ceilings need a rating of every "
+            "trial, and so do their tests and controls."
         )
 
     @property
     def origin(self) -> ResponseOrigin:
-        """Numbers of people and of artificial participants who are included."""
+        """Number of included people, and number of included artificial participants."""
         return origin_of(self.responses)
 
     def __str__(self) -> str:
@@ -136,9 +138,9 @@ def admit(
     was shown but not rated counts as wrong.
 
     Raises:
-        InputError: if the responses contradict the trials (`CheckReport.raise_errors`), a rule
-            cannot be applied, its table cannot be read, or no participant remains although
-            `may_be_empty` is false.
+        InputError: if the responses contradict the trials (`CheckReport.raise_errors`); if a rule
+            cannot be applied, or its table cannot be read; or if no participant remains, unless
+            `may_be_empty` is true.
     """
     exclusions = exclusions or Exclusions()
     report = check_responses(trials, responses)
@@ -226,7 +228,8 @@ class Exclusions:
     min_catch: Annotated[
         int | None,
         _limit(
-            "Number of catch trials that must be correct; by default 11 of 12, or about this share."
+            "Number of catch trials that must be correct; by default 11 of 12, and a similar share "
+            "of other numbers."
         ),
     ] = None
     exclude: Annotated[
@@ -250,12 +253,13 @@ class Exclusions:
     participants: Annotated[
         Path | None,
         _rule(
-            "Table of participants, or of their answers to questions, for --require; by "
-            "default the answers next to the responses."
+            "Table for --require: properties of participants, or their answers to questions. By "
+            "default, the table of answers next to the responses."
         ),
     ] = None
     require: Annotated[
-        tuple[str, ...], _rule("COLUMN=VALUE that each participant must have in this table.")
+        tuple[str, ...],
+        _rule("COLUMN=VALUE that each participant must have in the table of --participants."),
     ] = ()
     partial: Annotated[
         bool, _rule("Include unfinished sessions in regressions and mixed models.")

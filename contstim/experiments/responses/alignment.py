@@ -1,4 +1,8 @@
-"""Alignment of platforms' recorded answers with trials, by trial_id and presented side."""
+"""Conversion of answers, as platforms record them, to responses.
+
+The trial_id of an answer identifies the trial. Platforms record ratings from the left sentence to
+the right one; responses contain ratings from sentence_1 to sentence_2.
+"""
 
 from __future__ import annotations
 
@@ -186,9 +190,9 @@ def _read_file(
         for stray, absent in ((scale[0] - 1, scale[-1]), (scale[-1] + 1, scale[0])):
             if strays == {stray} and absent not in ratings:
                 raise InputError(
-                    f"{file}: {quantity(len(outside), 'rating')} of {stray} and none of {absent}. "
-                    f"The codes seem to be shifted by one. Use codes from {scale[0]} to "
-                    f"{scale[-1]}."
+                    f"{file}: {quantity(len(outside), 'rating')} with the value {stray}, but none "
+                    f"with {absent}. The codes seem to be shifted by one. Use codes from "
+                    f"{scale[0]} to {scale[-1]}."
                 )
     n_rows = len(answers) + len(unreadable)
     if 2 * len(unreadable) > n_rows:
@@ -245,14 +249,14 @@ def kept_columns(imported: Imported, names: Iterable[str]) -> list[QuestionAnswe
 
 
 def keep_one(imported: Imported, which: Literal["first", "last"]) -> Imported:
-    """Keep one rating of each trial by each participant; notes list the excluded ratings."""
+    """Keep a participant's first or last rating of each trial; notes list excluded ratings."""
     chosen: dict[tuple[str, str], table.Response] = {}
     repeated: dict[str, list[str]] = defaultdict(list)
     for response in imported.responses:
         key = (response.participant, response.trial_id)
         if key in chosen:
             repeated[response.participant].append(response.trial_id)
-        # Reassigning a key keeps its position in the dictionary, so order follows first ratings
+        # Reassigning a key keeps its position, so responses stay in the order of first ratings
         if which == "last" or key not in chosen:
             chosen[key] = response
     left_out = [

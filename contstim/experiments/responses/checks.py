@@ -1,4 +1,4 @@
-"""Checks of responses against trials, which report every problem and exclude no response."""
+"""Checks that compare responses with trials. They report all problems and exclude no response."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Problem(StrEnum):
     """Problem of a participant's responses.
 
-    A message is the participant's name followed by this text.
+    Each member's text follows the participant's name in messages.
     """
 
     UNKNOWN_TRIAL = "rated trials that are not in the table of trials"
@@ -47,7 +47,8 @@ class Problem(StrEnum):
 REPAIRABLE = frozenset({Problem.NO_RATING, Problem.UNFINISHED})
 """Problems that are solved by excluding the participant.
 
-All other problems, unless harmless, mean that the responses do not match the trials.
+Any problem that is neither in this set nor in `HARMLESS` means that the responses do not match the
+trials.
 """
 
 HARMLESS = frozenset({Problem.ONE_RATING, Problem.ONE_BUTTON, Problem.TOO_FAST, Problem.ABSENT})
@@ -156,11 +157,11 @@ def _find_problems(groups: dict[str, int], responses: list[Response]) -> dict[Pr
     rated = {response.trial_id for response in responses if response.rating != UNRATED}
     ratings = {response.rating for response in responses if response.rating != UNRATED}
     buttons = {r.button for r in responses if r.button is not None}
-    # A participant in two groups is expected to rate the trials of both
+    # A participant in two groups is expected to rate the trials of both groups
     expected = [trial_id for trial_id, group in groups.items() if group in own_groups]
     return {
         Problem.UNKNOWN_TRIAL: [t for t in counts if t not in groups],
-        # A trial_id is listed once, however often the trial occurs, rated or not
+        # A repeated trial_id is listed once. Occurrences without a rating count too
         Problem.DUPLICATE: [t for t, count in counts.items() if count > 1],
         Problem.OUTSIDE_SCALE: [
             f"{r.trial_id}: {r.rating}"
@@ -176,7 +177,7 @@ def _find_problems(groups: dict[str, int], responses: list[Response]) -> dict[Pr
         ],
         Problem.NO_RATING: [r.trial_id for r in responses if r.rating == UNRATED],
         Problem.UNFINISHED: [t for t in expected if t not in rated],
-        # A single rating does not show that a participant always gives the same one
+        # A single rating does not show that a participant always gives the same rating
         Problem.ONE_RATING: [*map(str, ratings)] if len(ratings) == 1 and len(rated) > 1 else [],
         Problem.ONE_BUTTON: [*map(str, buttons)] if len(buttons) == 1 < len(ratings) else [],
         Problem.TOO_FAST: [f"{r.trial_id}: {r.rt_ms:.0f} ms" for r in responses if r.rt_ms < 500],

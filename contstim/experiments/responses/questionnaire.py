@@ -1,4 +1,4 @@
-"""Questions to participants in addition to the trials, such as age, and their answers."""
+"""Questions that participants answer in addition to the trials, for example about their age."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ class Question:
         name: identifier in the table of answers.
         when: time of the question: before the instructions, as a check of the instructions, or
             after the last trial.
-        choices: response options of a choice.
-        right: correct option of a check; otherwise empty.
-        lowest: minimum valid number.
-        highest: maximum valid number.
+        kind: kind of the answer: one of several options, a number, or a free text.
+        choices: options of a question whose kind is `choice`.
+        right: correct option of a check of the instructions; otherwise empty.
+        lowest: minimum of a valid answer whose kind is `number`.
+        highest: maximum of a valid answer whose kind is `number`.
         shown: displayed options, if these are translations of `choices`; otherwise empty.
     """
 
@@ -54,7 +55,7 @@ _PATTERNS = {
     "optional": ("no|yes|", "yes or a no"),
 }
 COLUMNS = tuple(_PATTERNS)
-"""Columns of a table of questions; question and options may be translated, as in `question_de`."""
+"""Columns of a table of questions. `question_de` and `options_de` may contain translations."""
 FURTHER_COLUMN = re.compile(r"(question|options)_[A-Za-z][A-Za-z0-9-]*")
 
 
@@ -188,7 +189,7 @@ def questions_beside(responses: Path) -> Path:
 
 
 def write_answers(path: Path, answers: Collection[QuestionAnswer]) -> None:
-    """Write a row for each answer; there must be at least one.
+    """Write a row for each answer; there must be at least one answer.
 
     Raises:
         InputError: if the file cannot be written.

@@ -125,11 +125,14 @@ class Response:
     """A participant's rating of one trial; its fields are the columns of responses.csv.
 
     Unrecorded values are empty cells in the file. In this class, they are -1 (rating), 0 (left,
-    position), nan (rt_ms, away_ms), None (blurs) or an empty text. Columns from `input` on are
-    written only if they have a value, and `simulated` (true or false) only if an answer is
-    simulated. Without this column, or with an empty cell, the participant is a person, unless the
-    name begins with `simulated-`. The scale is not a column: it is stored in the record of the
-    table.
+    position), nan (rt_ms, away_ms), None (blurs) or an empty text. The columns `input`, `blurs`,
+    `away_ms` and `received` are written only if they have a value.
+
+    The column `simulated` (true or false) is written only if an answer is simulated. Participants
+    whose names begin with `simulated-` are always artificial. For all others, a missing column or
+    an empty cell means a person.
+
+    The scale is not a column. It is stored in the table's record, a JSON file next to the table.
     """
 
     participant: Name
@@ -186,7 +189,7 @@ class ResponseOrigin:
 
 
 def origin_of(responses: Iterable[Response]) -> ResponseOrigin:
-    """Count people, and participants with simulated answers."""
+    """Return the number of people, and the number of participants with simulated answers."""
     # A participant with one or more simulated answers is not counted as a person
     marks = grouped((response.participant, response.simulated) for response in responses)
     n_artificial = sum(map(any, marks.values()))
@@ -233,7 +236,10 @@ def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
 
 
 def cells_of(row: DataclassInstance, mark: str) -> dict[str, Any]:
-    """Convert the fields of a row to cells: texts escaped with a mark, unknown numbers empty."""
+    """Convert the fields of a row to cells.
+
+    Texts that look like formulas begin with the mark. Unknown numbers become empty cells.
+    """
     cells: dict[str, Any] = {}
     for name in (column.name for column in fields(row) if column.name != SCALE):
         value = getattr(row, name)
@@ -257,9 +263,9 @@ def read_responses(
     outside the scale.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column, has a row without participant or
-            trial, or a cell with an invalid value; if the record names another scale than `scale`;
-            or if the scale is unclear (`scale_of`).
+        InputError: if the file cannot be read or lacks a column; if a cell is invalid, or if the
+            participant or the trial of a row is missing; if the record names a scale other than
+            `scale`; or if the scale is unclear (`scale_of`).
     """
     columns = read_table(path)
     missing = [f.name for f in fields(Response) if f.default is MISSING and f.name not in columns]
@@ -268,7 +274,7 @@ def read_responses(
     foreign = [name for name in columns if name not in (*_COLUMNS, *_PAGE_COLUMNS)]
     if foreign:
         warnings.warn(
-            f"{path} has other columns, which are not used: {join_names(foreign)}.",
+            f"{path} has columns that contstim does not use: {join_names(foreign)}.",
             stacklevel=1,  # same location for all callers, so that Python shows it once
         )
     known = {name: column for name, column in columns.items() if name in _COLUMNS}
@@ -288,12 +294,12 @@ def read_responses(
 
 
 def scale_of(source: str, trials: Iterable[Trial], ratings: Iterable[int]) -> Scale:
-    """Return the scale of answers that were stored without a scale: the scale of the trials.
+    """Return the scale of the trials, for answers that were stored without a scale.
 
     Raises:
-        InputError: if all ratings are 1 or 2, some are 2, and no trial has another scale than
-            confidence. The meaning of 2 is then unclear: as a rating of confidence it prefers
-            sentence_1, as a choice it prefers sentence_2.
+        InputError: if all ratings are 1 or 2, some are 2, and no trial has a scale other than
+            confidence. The meaning of 2 is then unclear. As a rating of confidence, 2 prefers
+            sentence_1. As a choice, 2 prefers sentence_2.
     """
     if scales := {trial.scale for trial in trials} - {Scale.CONFIDENCE}:
         return scales.pop()
@@ -311,5 +317,7 @@ def _read_recorded_scale(path: Path | str) -> Scale | None:
     record = record_path(path)
     name = read_json_object(record).get(SCALE) if record.is_file() else None
     if name not in (None, *Scale):
-        raise InputError(f"{record} names no scale of {', '.join(Scale)}: {shortened(name)}.")
+        raise InputError(
+            f"The scale in {record} must be one of {', '.join(Scale)}, got {shortened(name)}."
+        )
     return None if name is None else Scale(name)

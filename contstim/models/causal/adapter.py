@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 class CausalModel(SubwordModel):
     """Model whose score is the sum of log p(token | context and earlier tokens).
 
-    The tokens of the end mark are scored. Rule `log-likelihood` encodes the unchanged text and
-    normalises over the whole vocabulary. Rule `chain` enforces word boundaries (Golan et al. 2023,
-    Methods). It normalises the probability of each token over its class (see `boundaries`), and
-    tokenizes the first word like any other word.
+    The tokens of the end mark are scored. The rule `log-likelihood` encodes the unchanged text and
+    normalises probabilities over the whole vocabulary. The rule `chain` enforces word boundaries
+    (Golan et al. 2023, Methods): it normalises the probability of each token over its class (see
+    `boundaries`). It also tokenizes the first word like any other word.
 
-    The context before the first word is not scored. By default it is the token that begins a text
-    or, if there is none, a token that separates documents; see `contstim.models.contexts`. The
-    context is tokenized separately from the sentence. The 2023 study uses rule `chain` with the
-    context `". "`.
+    The context before the first word is not scored. By default, the context is the token that
+    begins a text. If there is no such token, it is a token that separates documents; see
+    `contstim.models.contexts`. The context is tokenized separately from the sentence. The 2023
+    study uses the rule `chain` with the context `". "`.
 
     Args:
         checkpoint: checkpoint of a causal network.
@@ -72,7 +72,7 @@ class CausalModel(SubwordModel):
         self._begin_with(context, checkpoint.tokenizer, checkpoint.location, config)
         if checkpoint.has_weights:
             _ = self._network  # raises an error now if the network is unusable
-        # Maximum number of tokens that `replacements` reads to lower the bounds of words
+        # Maximum number of tokens that `replacements` scores to make the bounds of words tighter
         self._read_ahead = Budget.for_device(checkpoint.device).tokens // 8
         self._prefix_of = lru_cache(maxsize=8)(self._read_prefix)
 
@@ -101,8 +101,8 @@ class CausalModel(SubwordModel):
         """See `LanguageModel.completed_word_log_probs`.
 
         Raises:
-            ModelError: if the rule is `chain`, which enforces word boundaries already, or the
-                tokenizer does not mark where words begin.
+            ModelError: if the rule is `chain`, because this rule already enforces word boundaries;
+                or if the tokenizer does not mark where words begin.
         """
         if self._end_apart:
             raise ModelError(
@@ -169,7 +169,7 @@ class CausalModel(SubwordModel):
         return model
 
     def forget_prefixes(self) -> None:
-        """See `LanguageModel.forget_prefixes`; this includes the context."""
+        """See `LanguageModel.forget_prefixes`; the processed context is also forgotten."""
         self._prefix_of.cache_clear()
 
     def _needs(self, n_tokens: int) -> int:
@@ -191,8 +191,9 @@ class CausalModel(SubwordModel):
         """Return the tokens of each word at a position, given the tokens of the words before.
 
         If no token extends across a space, as in GPT-2, `dogs` has the same tokens at all inner
-        positions. Other tokenizers may have a token `big dogs`. Then `The big ? bark.` is tokenized
-        with each word. A word that changes the tokens of `The big`, such as `dogs`, gets no tokens.
+        positions. Other tokenizers may have a token `big dogs`. Then each word is tokenized within
+        its sentence. For example, in `The big ? bark.`, the word `dogs` changes the tokens of `The
+        big`. Such words get no tokens.
         """
         if self._words_are_independent:
             return self._in_place(words, place_of(sentence, position))
@@ -224,26 +225,26 @@ def bounds(
 
         log p(words before) + log p(first token of the candidate | words before).
 
-    One pass over the words before the position yields this bound for all candidates. The other
-    tokens are scored, and their log-probabilities added, only for the candidates with the highest
-    bounds. Candidates with the same first tokens share passes.
+    One pass over the words before the position yields this bound for all candidates. For the
+    candidates with the highest bounds, the later tokens are also scored, and their
+    log-probabilities are added to the bound. Candidates with the same first tokens share passes.
 
     Example: candidates for `The ?`, with log p(The) = -2 and `read` = 2:
 
-        candidate    tokens         first token    other tokens    bound    estimate
+        candidate    tokens         first token    later tokens    bound    estimate
         dog          dog               -3              none         -5        -5
         gardener     garden er         -4              -1           -7        -7
         gardening    garden ing        -4              -2           -8        -8
         xylophone    xy lo phone       -9           not scored     -11       -11 - 2 * 1.5
 
-    The 2 scored other tokens have a mean log-probability of -1.5 nats. The estimate adds this mean
-    for each unscored token; the bound adds 0.
+    The two scored later tokens have a mean log-probability of -1.5 nats. For each unscored token,
+    the estimate adds this mean, and the bound adds 0.
 
     Args:
         network: causal network.
         prefix: context and words before the position.
         candidates: tokens of each word; the bound of a word without tokens is 0.
-        read: maximum number of tokens to score, without the first token of each word.
+        read: maximum number of tokens to score, not counting the first token of each word.
         window: maximum number of tokens of the network, including the prefix; None if unlimited.
     """
     lengths = candidates.lengths  # (n_words,)
@@ -251,7 +252,7 @@ def bounds(
     upper += prefix.log_prob
     upper[lengths == 0] = 0.0
     room = int(lengths.max(initial=0)) if window is None else window - len(prefix.ids) + 1
-    # Multi-token words that fit the window. At most `read` of them can be scored
+    # Multi-token words that fit into the window. At most `read` of these words can be scored
     longer = np.flatnonzero((lengths > 1) & (lengths <= room))
     if len(longer) > read > 0:
         highest = upper[longer]
@@ -259,7 +260,7 @@ def bounds(
     longer = longer[np.argsort(-upper[longer], kind="stable")]
     chosen = longer[np.cumsum(lengths[longer] - 1) <= read]
     terms = network.continuations(prefix, [candidates.tokens[index] for index in chosen.tolist()])
-    rests = terms[:, 1:].sum(axis=1)  # (n_chosen,): all tokens of a word but the first
+    rests = terms[:, 1:].sum(axis=1)  # (n_chosen,): all tokens of a word except the first
     finite = np.isfinite(rests)
     counts = lengths[chosen] - 1
     mean = float(rests[finite].sum() / counts[finite].sum()) if finite.any() else 0.0

@@ -11,9 +11,9 @@ prefix score the first token of each row, so `small` needs no pass. Row `big dog
 after `big`, which the pass for `big dogs bark` also computes. So one pass of two tokens serves both
 rows.
 
-If rows have the same beginnings, the network reads a tree of their tokens. A common beginning is
-then read once: `big dogs` and `big cats` are three tokens, and an attention mask hides `dogs` from
-`cats`.
+If rows have the same beginning, the network reads a tree of their tokens. A common beginning is
+then read once. For example, the tree of `big dogs` and `big cats` has three tokens. An attention
+mask hides `dogs` from `cats`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from contstim.models.words import Tokens
 
 
-_MAX_TREE = 2048  # tokens; the mask of a tree has the square of this number
+_MAX_TREE = 2048  # maximum number of tokens; the size of a tree's mask is the square of it
 _TRIAL = "the old house was not good for people but the small dog had water"
 # transformers 5.24 renamed the cache of keys and values in all arguments and outputs
 _CACHE = "cache" if hasattr(ModelOutput, "past_key_values") else "past_key_values"
@@ -78,9 +78,10 @@ class TokenTree:
     Attributes:
         ids: token of each node, (n_nodes,).
         depths: number of tokens before each node in its rows, (n_nodes,).
-        sees: mask of the nodes that each node attends to: itself and those before it in its rows,
-            (n_nodes, n_nodes).
-        nodes: node of each step of each row, (n_rows, longest); 0 beyond the end of a row.
+        sees: mask, (n_nodes, n_nodes), of the nodes to which each node attends. These are the node
+            itself and all nodes before it in its rows.
+        nodes: nodes of each row, in the order of the row's tokens, (n_rows, longest); 0 beyond the
+            end of a row.
     """
 
     ids: IntArray
@@ -171,11 +172,11 @@ class CausalNetwork:
         return values
 
     def masses(self, prefix: Prefix, rows: Sequence[Tokens], tokens: BoolArray) -> FloatArray:
-        """Return log p(the next token is one of `tokens`) before each token, nats.
+        """For each position in a row, return log p(the next token is one of `tokens`), nats.
 
         `tokens` is a mask of the vocabulary, (n_vocabulary,). The shape of the result is (n_rows,
-        longest row). Values are 0 before the first token, where they are not computed, and beyond
-        the end of a row.
+        longest row). The value of a token refers to the position directly before the token. The
+        value of a row's first token is not computed and is 0. Values beyond the end of a row are 0.
         """
         chosen = batching.to_device(np.flatnonzero(tokens), self._device)
 
@@ -199,8 +200,8 @@ class CausalNetwork:
         Args:
             prefix: tokens before each row.
             rows: rows of at least one token each.
-            value: function that returns q values. Its arguments are logits, (k, V); the row of
-                these logits for each value, (q,); and the token that follows there, (q,).
+            value: function that returns q values. Its arguments are logits, (k, V); for each value,
+                the index of its row in the logits, (q,); and the token after this row, (q,).
             shape: shape of a value; by default, a value is a number.
         """
         values = np.zeros((len(rows), max(map(len, rows), default=0), *shape))
@@ -209,7 +210,7 @@ class CausalNetwork:
         members: list[list[int]] = [[] for _ in paths]
         for index, path in zip(longer, path_of, strict=True):
             members[path].append(index)
-        # targets[i, t] is the token of row i that follows step t of its path; -1 beyond its end
+        # targets[i, t] is the token of row i after step t of its path; -1 beyond the row's end
         targets = np.full(values[:, 1:].shape[:2], -1, np.int64)
         for index in longer:
             targets[index, : len(rows[index]) - 1] = rows[index][1:]
@@ -238,9 +239,10 @@ class CausalNetwork:
     def _read_tree(self, prefix: Prefix, rows: Sequence[Tokens]) -> tuple[Tensor, IntArray] | None:
         """Return logits after each node of the tree of rows, (n_nodes, V), and `TokenTree.nodes`.
 
-        The result is None if a tree saves little, or the network does not support it. If a tree has
-        more nodes than all earlier trees, its last row is compared with a separate call. Some
-        networks limit attention to a number of tokens, and so support only small trees.
+        The result is None if a tree saves little, or if the network does not support trees. If a
+        tree has more nodes than all earlier trees, the logits of its last row are compared with
+        those of a separate call. Some networks support only small trees, because they limit
+        attention to a number of tokens.
         """
         n_tokens = sum(map(len, rows))
         fits = len(prefix.ids) + max(map(len, rows)) <= _shortest_window(prefix.cache)
@@ -299,9 +301,10 @@ class CausalNetwork:
     def call(
         self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool = False
     ) -> NetworkCall:
-        """Return a call for the logits of rows (b, l) after a prefix, and the cache of both.
+        """Create a call that computes the logits of rows (b, l) after a prefix.
 
-        The cache is returned only if `keeps` is True, which requires b = 1.
+        If `keeps` is True, which requires b = 1, the call also computes the cache of the prefix and
+        the row.
         """
         compute, about = partial(self._forward, prefix, ids, attention), (prefix, keeps)
         return NetworkCall(
@@ -352,7 +355,7 @@ class CausalNetwork:
         *,
         n_positions: int | None = None,
     ) -> tuple[Tensor, Any]:
-        """Return logits (b, l, V) of rows (b, l) after the prefix, and the cache of both.
+        """Return logits (b, l, V) of rows (b, l) after the prefix; and the cache of both.
 
         If `n_positions` is set, only the logits of this number of last tokens are computed.
         """
@@ -378,7 +381,7 @@ class CausalNetwork:
     def _can_continue_from_cache(self) -> bool:
         """Return True if a row has the same logits in one pass and in two passes with a cache.
 
-        Moshi is a counterexample: its cache drops tokens that its attention still reads.
+        Moshi's network is a counterexample: its cache drops tokens that its attention still reads.
         """
         if len(self._trial) < 3:
             return False
@@ -445,7 +448,10 @@ def _is_plain(cache: Any) -> bool:
 
 
 def _shortest_window(cache: Any) -> float:
-    """Return to how many tokens all layers attend; 0 if a layer has no keys and values."""
+    """Return the number of tokens to which all layers attend.
+
+    Return 0 if a layer has no keys and values.
+    """
     if not _can_be_shared(cache):
         return 0
     return min(getattr(layer, "sliding_window", None) or inf for layer in cache.layers)
@@ -468,7 +474,7 @@ def _for_rows(cache: Any, n_rows: int) -> Any:
 
 
 def _with_states(cache: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """Return a copy of a cache, with a function applied to the keys and values of all layers."""
+    """Return a copy of a cache with changed keys and values; `change` is applied in all layers."""
     changed = copy.copy(cache)
     changed.layers = [copy.copy(layer) for layer in cache.layers]
     for layer in changed.layers:
@@ -477,9 +483,10 @@ def _with_states(cache: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 
 def shared_paths(rows: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:
-    """Return paths (rows that are not the beginning of another row), and each row's path index.
+    """Return paths, and for each row the index of a path that begins with it.
 
-    For the rows (1,), (1, 2) and (3,), the paths are (3,) and (1, 2), and the indices 1, 1 and 0.
+    Paths are the rows that are not the beginning of another row. For the rows (1,), (1, 2) and
+    (3,), the paths are (3,) and (1, 2), and the indices are 1, 1 and 0.
     """
     leaves: list[Tokens] = []
     leaf_of: dict[Tokens, int] = {}

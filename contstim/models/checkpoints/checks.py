@@ -1,13 +1,13 @@
 """Checks that the files of a checkpoint belong together, and that its network behaves as expected.
 
-A causal network predicts a word only from the words before it; a masked network reads both sides.
-`transformers` may load a network of the other kind without an error. For example, it loads XLNet,
-or BERT saved without `is_decoder`, as a causal network. `check_behaviour` compares the logits of
-two rows that differ in one token:
+A causal network predicts a word only from the words before it. A masked network also reads the
+words after it. `transformers` may load a network as the wrong kind without an error. For example,
+it loads XLNet as a causal network, and also BERT if it was saved without `is_decoder`.
+`check_behaviour` compares the logits of two rows that differ in one token:
 
     row 0            the old house was not good for
     row 1            the old house water not good for
-    logits differ    causal: at the token and after it; masked: also before it
+    logits differ    at the token and after it; in a masked network, also before it
 
 Masked networks and classifiers read sentences of different lengths in one batch. Short sentences
 are padded with tokens that the attention mask excludes. A classifier must give a row the same
@@ -44,11 +44,11 @@ _HARMLESS = re.compile(
     "|".join(
         (
             # heads for tasks other than predicting tokens
-            r"(^|\.)pooler\.",  # BERT, RoBERTa, ALBERT: of the first token
-            r"(^|\.)seq_relationship\.",  # BERT: next sentence
-            r"(^|\.)sop_classifier\.",  # ALBERT: order of sentences
-            r"(^|\.)discriminator_predictions\.",  # ELECTRA
-            r"(^|\.)mask_predictions\.",  # DeBERTa 3: replaced tokens
+            r"(^|\.)pooler\.",  # BERT, RoBERTa, ALBERT: reads the first token
+            r"(^|\.)seq_relationship\.",  # BERT: predicts whether a sentence follows another
+            r"(^|\.)sop_classifier\.",  # ALBERT: predicts the order of sentences
+            r"(^|\.)discriminator_predictions\.",  # ELECTRA: finds replaced tokens
+            r"(^|\.)mask_predictions\.",  # DeBERTa 3: finds replaced tokens
             r"(^|\.)multiple_choice_head\.",  # GPT-2 with two heads
             r"(^|\.)contact_head\.",  # ESM
             # copies of the embedding and of the bias
@@ -69,7 +69,10 @@ _HEAD = re.compile(
 
 
 def without_weights(model_class: Any, config: Any, *, trust_remote_code: bool) -> Any:
-    """Build a network with an auto class of `transformers`, without values of its weights."""
+    """Build a network without values of its weights.
+
+    `model_class` is an auto class of `transformers`, such as `AutoModelForCausalLM`.
+    """
     import torch
     from transformers.initialization import no_init_weights
 
@@ -94,12 +97,13 @@ def check_weights(
 ) -> None:
     """Refuse a network with weights that are missing, unused or not finite.
 
-    `kind` is a noun phrase for the network, and `report` the loading report of `transformers`, with
-    the names of missing and unexpected weights. With `new_head`, the head may be missing, and
-    weights of an old head may be unused.
+    `kind` is a noun phrase for the network. `report` is the loading report of `transformers`, with
+    the names of missing and unexpected weights. The head is the part of a network that computes its
+    output. With `new_head`, the head may be missing, and weights of an old head may be unused.
 
     Raises:
-        ModelError: if there are such weights, or integers without quantization.
+        ModelError: if there are such weights; or if weights are stored as integers although the
+            network is not quantized.
     """
     missing = sorted(report["missing_keys"])
     if new_head:
@@ -112,7 +116,7 @@ def check_weights(
             f"{location} is not a complete {kind}: {len(missing)} weights are missing, such "
             f"as {missing[0]}. Save it with its {head} head."
         )
-    # Unused heads for other tasks are no error, nor is the old head if the head is new
+    # Unused heads for other tasks are no error. With a new head, the unused old head is no error
     spare = sorted(
         name
         for name in report["unexpected_keys"]
@@ -139,11 +143,11 @@ def _check_finite(location: str, model: Any) -> None:
             )
         if not weight.is_floating_point():
             continue
-        # A sum is fast and takes no memory. It may overflow; so if it is infinite, check each value
+        # The sum is fast and takes no memory, but it may overflow. If it does, check each value
         values = weight.detach()
         if not torch.isfinite(values.sum(dtype=torch.float32)) and not torch.isfinite(values).all():
             raise ModelError(
-                f"{location}: the weight {name} has values that are not finite: the file is "
+                f"{location}: the weight {name} has values that are not finite. The file is "
                 "damaged, or the training diverged."
             )
 
@@ -154,10 +158,12 @@ _WORDS = (
 ).split()
 """Words that every tokenizer of English can encode."""
 
-_MAX_PADDING_ROWS = 127  # of an embedding that is padded to a multiple of 128
+# Maximum number of unused rows in an embedding that is padded to a multiple of 128 rows
+_MAX_PADDING_ROWS = 127
 _SPARE_SHARE = 1 / 20  # maximum share of unused rows; at most 2.4 % in published models
 _CAPITALS_SHARE = 1 / 20  # maximum share of tokens with capitals if text is lowercased
-_UNREACHED_SHARE = 1 / 20  # maximum share of tokens without a merge, such as special tokens
+# A merge is a rule of BPE that builds a token from two shorter ones. Special tokens have no merge
+_UNREACHED_SHARE = 1 / 20  # maximum share of tokens without a merge
 _REMEDY = "Put the tokenizer files of the model into the folder."
 
 
@@ -167,9 +173,9 @@ def check_tokenizer(location: str, tokenizer: Any, model: Any) -> None:
     If files are missing, `transformers` creates a tokenizer that has only five special tokens.
 
     Raises:
-        ModelError: if the tokenizer is much smaller than the embedding, has tokens without a row in
-            the embedding, lowercases text although it has tokens with capitals, or lacks most of
-            its merges; or see `check_words`.
+        ModelError: if the tokenizer is much smaller than the embedding; if it has tokens without a
+            row in the embedding; if it lowercases text although it has tokens with capitals; or if
+            it lacks most of its merges. See also `check_words`.
     """
     tokens = tokenizer.get_vocab()
     embedding = model.get_input_embeddings()
@@ -187,14 +193,14 @@ def _check_size(location: str, tokenizer: Any, tokens: dict[str, int], n_rows: i
     sizes = f"{location} has a tokenizer of {len(tokens):,} tokens for a network of {n_rows:,}"
     if missing > max(rounded_up, n_rows * _SPARE_SHARE):
         raise ModelError(f"{sizes}. Check that its files exist, such as tokenizer.json. {_REMEDY}")
-    # Special tokens that the tokenizer does not add to texts need no row in the embedding
+    # A special token needs a row in the embedding only if the tokenizer adds it to texts
     special = set(tokenizer.all_special_ids) - set(tokenizer("a")["input_ids"])
     if beyond := {i: token for token, i in tokens.items() if i >= n_rows and i not in special}:
         raise ModelError(f"{sizes}: {beyond[min(beyond)]!r} is number {min(beyond):,}. {_REMEDY}")
 
 
 def check_words(location: str, tokenizer: Any) -> None:
-    """Refuse a tokenizer that cannot read ordinary words, or has one id for two tokens.
+    """Refuse a tokenizer that cannot read ordinary English words, or has one id for two tokens.
 
     Raises:
         ModelError: if the tokenizer fails a check.
@@ -226,7 +232,7 @@ def _check_unique_ids(location: str, tokenizer: Any) -> None:
 def _check_capitals(location: str, tokenizer: Any, tokens: dict[str, int]) -> None:
     """Refuse a tokenizer that lowercases text although its vocabulary has capitals.
 
-    BERT's tokenizer does so unless `tokenizer_config.json` disables it.
+    BERT's tokenizer lowercases text unless `tokenizer_config.json` disables this.
     """
     upper, lower = tokenizer(["Old Trees", "old trees"], add_special_tokens=False)["input_ids"]
     if upper != lower:
@@ -241,7 +247,7 @@ def _check_capitals(location: str, tokenizer: Any, tokens: dict[str, int]) -> No
 
 
 def _check_merges(location: str, tokenizer: Any) -> None:
-    """Refuse a BPE tokenizer that lacks most of its merges, and thus splits words into letters."""
+    """Refuse a BPE tokenizer without most of its merges, because it splits words into letters."""
     if not tokenizer.is_fast:
         return
     model = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
@@ -257,8 +263,8 @@ def _check_merges(location: str, tokenizer: Any) -> None:
     ]
     if len(unreached) > _UNREACHED_SHARE * len(model["vocab"]):
         raise ModelError(
-            f"{location}: merges.txt is missing or truncated: {len(unreached):,} of the "
-            f"tokenizer's {len(model['vocab']):,} tokens, such as {unreached[0]!r}, can never "
+            f"{location}: merges.txt is missing or truncated. Therefore {len(unreached):,} of "
+            f"the tokenizer's {len(model['vocab']):,} tokens, such as {unreached[0]!r}, can never "
             f"occur. {_REMEDY}"
         )
 
@@ -299,12 +305,12 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
     # nan and infinity are invalid; unused tokens of a padded embedding may have minus infinity
     is_invalid = torch.isnan(logits) | torch.isposinf(logits)
     if bool(is_invalid.any()) or bool(torch.isneginf(logits).all(dim=-1).any()):
-        half = " or do not fit float16" if logits.dtype == torch.float16 else ""
+        half = ", or its values are too large for float16" if logits.dtype == torch.float16 else ""
         raise ModelError(
-            f"{checkpoint.location} gives an ordinary sentence values that are not finite: "
-            f"its weights or its config.json are damaged{half}."
+            f"{checkpoint.location} computes values that are not finite for an ordinary sentence. "
+            f"Its weights or its config.json are damaged{half}."
         )
-    # Rounding error of the median logit, since the largest one may represent infinity
+    # Rounding error of the median logit. The largest logit may represent infinity
     unit = float(torch.finfo(logits.dtype).eps * logits.abs().float().median())
     # The difference of two infinite logits is nan
     changes = (logits[0] - logits[1]).nan_to_num(0.0).abs().amax(dim=-1)  # (l,) or ()
@@ -331,7 +337,7 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
 def _probe_rows(checkpoint: Checkpoint) -> tuple[Tensor | None, int]:
     """Return two rows of tokens, (2, l), and the index where they differ.
 
-    The rows are None if there are fewer than three tokens, or no other token for the middle one.
+    The rows are None if the probe text has fewer than three tokens, or if all its tokens are equal.
     """
     import torch
 
@@ -352,7 +358,7 @@ def _logits(checkpoint: Checkpoint, rows: Tensor) -> Tensor:
     model: Any = checkpoint.model
     with torch.inference_mode():
         if checkpoint.kind == "classifier":
-            # One row at a time, since the published GPT-2 has no padding token and refuses batches
+            # One row at a time: the published GPT-2 has no padding token, so it refuses batches
             return torch.cat([model(input_ids=row[None]).logits for row in rows])
         masked = checkpoint.kind == "masked"
         options = {"attention_mask": torch.ones_like(rows)} if masked else {"use_cache": True}
@@ -362,8 +368,8 @@ def _logits(checkpoint: Checkpoint, rows: Tensor) -> Tensor:
 def _check_padding(checkpoint: Checkpoint, row: Tensor, length: int, allowed: float) -> None:
     """Refuse a network whose outputs depend on the padding after the first `length` tokens.
 
-    A classifier may find the end of a text by the padding token. So its padded row is compared with
-    the row alone.
+    A classifier may find the end of a text by means of the padding token. So the output for the
+    padded row is compared with the output for the row without padding.
     """
     import torch
 
@@ -387,8 +393,8 @@ def _check_padding(checkpoint: Checkpoint, row: Tensor, length: int, allowed: fl
     if float(difference.nan_to_num(0.0).abs().max()) > allowed:
         raise ModelError(
             f"{checkpoint.location} reads the padding tokens of a batch, although they are "
-            "masked. Scores of such networks (FNet, ConvBERT) would depend on the other "
-            "sentences of the batch. Use another model."
+            "masked. The score of a sentence would depend on the other sentences of its batch, "
+            "as in FNet and ConvBERT. Use another model."
         )
 
 
@@ -396,6 +402,6 @@ def _require_change(checkpoint: Checkpoint, changes: Tensor, unit: float, condit
     if float(changes.max()) <= unit:
         kind = checkpoint.kind if checkpoint.kind == "classifier" else f"{checkpoint.kind} model"
         raise ModelError(
-            f"The output of {checkpoint.location} does not depend on {condition}: it is not a "
-            f"trained {kind}, or config.json does not belong to its weights."
+            f"The output of {checkpoint.location} does not depend on {condition}. The network is "
+            f"not a trained {kind}, or config.json does not belong to its weights."
         )

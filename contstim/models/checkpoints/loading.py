@@ -29,13 +29,16 @@ _LIMITS = (
     *("max_position_embeddings", "n_positions", "max_seq_len", "max_seq_length"),
     *("max_sequence_length", "seq_length", "n_ctx"),
 )
-"""Names of the window in configurations, the most reliable first: `n_ctx` may be outdated. MPT uses
-`max_seq_len`, ChatGLM `seq_length`."""
+"""Names of the window (the maximum number of tokens) in configurations, the most reliable first.
+
+For example, MPT uses `max_seq_len`, and ChatGLM uses `seq_length`. The value of `n_ctx` may be
+outdated.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A network with its head, in evaluation mode, and its tokenizer.
+    """A network in evaluation mode, and its tokenizer. The network includes the output head.
 
     Attributes:
         model: `transformers` model for causal or masked language modelling, or for sequence
@@ -56,21 +59,21 @@ class Checkpoint:
 
     @property
     def has_weights(self) -> bool:
-        """True if the network has weights, False if it has only their shapes and cannot score."""
+        """True if the network has weights; False if only the weights' shapes were loaded."""
         return tensors.is_spread(self.model) or not tensors.has_parts_elsewhere(self.model)
 
     def require_weights(self) -> None:
         """Check that the network has weights.
 
         Raises:
-            ModelError: if the network was loaded without weights, only for its tokenizer.
+            ModelError: if the checkpoint was loaded without weights, for its tokenizer only.
         """
         if not self.has_weights:
-            raise ModelError(f"{self.location} was loaded without its weights: it cannot score.")
+            raise ModelError(f"{self.location} was loaded without its weights, so it cannot score.")
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of weights, precision, configuration and tokenizer; not of the location.
+        """Hash of weights, precision, configuration and tokenizer. The location has no effect.
 
         If the network has no weights, only the tokenizer is hashed.
         """
@@ -82,8 +85,8 @@ class Checkpoint:
     def window(self) -> int | None:
         """Maximum number of tokens of an input; None if the configuration sets no limit.
 
-        In RoBERTa and similar networks, the first position is the padding token's id + 1, so the
-        limit in the configuration exceeds the window.
+        In RoBERTa and similar networks, the first position has the number "id of the padding token
+        plus 1". So the limit in the configuration exceeds the window.
         """
         config = self.model.config.get_text_config()
         limits = (getattr(config, name, None) for name in _LIMITS)
@@ -101,7 +104,7 @@ def kind_of(location: str, config: Any) -> Kind:
     """Return `causal` or `masked`, depending on the saved architecture or the model type.
 
     Raises:
-        ModelError: if the network is a classifier or of another kind.
+        ModelError: if the network is neither causal nor masked.
     """
     from transformers.models.auto import modeling_auto as auto
 
@@ -125,7 +128,7 @@ def kind_of(location: str, config: Any) -> Kind:
             f"{location} ({kind}) is neither a causal nor a masked language model. Use a "
             "model that predicts the next token or masked tokens."
         )
-    # XLM has one class for both kinds; BERT without its head may be of either kind
+    # XLM has one class for both kinds, and BERT without its head may be causal or masked
     decodes = getattr(config, "causal", False) or getattr(config, "is_decoder", False)
     return "causal" if is_causal and (decodes or not is_masked) else "masked"
 
@@ -160,7 +163,7 @@ _loaded: WeakValueDictionary[tuple[object, ...], Checkpoint] = WeakValueDictiona
 def load_checkpoint(
     source: Source, loading: Loading, *, classifier: bool = False, labels: Sequence[str] = ()
 ) -> Checkpoint:
-    """Load a causal or masked language model, depending on its configuration, or a classifier.
+    """Load a language model, or a classifier. The configuration shows if it is causal or masked.
 
     A checkpoint that is still in use is not loaded again.
 
@@ -168,16 +171,18 @@ def load_checkpoint(
         source: folder with `config.json`, GGUF file, or name on the hub such as `gpt2` or
             `gpt2:main`.
         loading: device, precision and other options.
-        classifier: whether to load a sequence classifier instead.
-        labels: names of the labels of a new classification head, in order; empty for no new head.
-            A network with a new head is not shared; the weights of the head are random.
+        classifier: whether to load a sequence classifier instead of a language model.
+        labels: names of the labels of a new classification head, in the order of their indices;
+            empty for no new head. The weights of a new head are random. A network with a new head
+            is not shared with other models.
 
     Raises:
         ModelError: if files are missing, damaged or do not fit one another; if the hub cannot be
             reached; if a package is missing or memory is insufficient; if the checkpoint requires
-            its own code, or has no trained head of the required kind; if its output depends on the
-            wrong tokens; if `labels` are given although the checkpoint is already a classifier; or
-            if `classifier` or `quantize` is set for a GGUF file. Also see `Loading.resolved`.
+            Python code that is not allowed, or has no trained head of the required kind; if its
+            output depends on the wrong tokens; if `labels` are given although the checkpoint is
+            already a classifier; or if `classifier` or `quantize` is set for a GGUF file. See also
+            `Loading.resolved`.
     """
     import transformers
 
@@ -202,8 +207,8 @@ def load_checkpoint(
     if loading.weights:
         checks.check_behaviour(checkpoint)
     if not labels:
-        # The stamp of a hub model is its commit. Before a download, the commit was unknown, so
-        # compute the stamp again
+        # The stamp of a hub model is its commit. Before a download, the commit was unknown.
+        # Therefore, compute the stamp again
         _loaded[(*key, current_stamp if Path(location).exists() else stamp(location))] = checkpoint
     return checkpoint
 
@@ -223,8 +228,8 @@ def _load_network(
         shape = checks.without_weights(auto, config, trust_remote_code=trusted)
         tensors.check_map(source.location, shape, loading.device_map)
     # Without dequantization, a GPU with the package `kernels` would compute with the quantized
-    # weights of a GGUF file. The file name would also become part of the configuration, and thus
-    # change the fingerprint
+    # weights of a GGUF file. The file name would also become part of the configuration, so that the
+    # fingerprint would depend on it
     gguf_config: Any = transformers.GgufConfig
     quantization = {"quantization_config": gguf_config(dequantize=True)} if source.gguf else {}
     offload = mkdtemp(prefix="contstim-") if loading.device_map is not None else ""
@@ -255,8 +260,8 @@ def _load_network(
 def _check_use_of_gguf(location: str, *, classifier: bool, quantize: str | None) -> None:
     if classifier:
         raise ModelError(
-            f"{location} is a GGUF file, which is a causal model. For a classifier or its "
-            "training, use a folder or a name on the Hub."
+            f"{location} is a GGUF file, so it contains a causal model. To load or train a "
+            "classifier, use a folder or a name on the Hub."
         )
     if quantize is not None:
         raise ModelError(
@@ -266,7 +271,7 @@ def _check_use_of_gguf(location: str, *, classifier: bool, quantize: str | None)
 
 
 def _hide_progress_bar() -> None:
-    """Replace the progress bar of GGUF files by one that `transformers` can hide."""
+    """Replace the progress bar of GGUF files by a progress bar that `transformers` can hide."""
     from transformers.utils import logging
 
     with suppress(ImportError):  # newer versions read most files without this module

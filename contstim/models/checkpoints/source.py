@@ -1,8 +1,8 @@
 """Sources of checkpoints: location, permission to run code, and errors.
 
-A folder or a GGUF file is read directly. A model on the hub is first searched in the local cache.
+A folder or a GGUF file is read directly. A model on the hub is first looked up in the local cache.
 Python code of a checkpoint runs only with the user's consent. Messages of `transformers` are
-silenced; its errors are raised as ModelError.
+suppressed; its errors are raised as ModelError.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _GGUF_PART = re.compile(r"-\d{5}-of-(?!00001)\d{5}$")
 _OTHER_WEIGHTS = ("*.safetensors", "*.bin")
 # Names of settings that are numbers of parts of a network
 _COUNT = re.compile(r"(^|_)(layers?|blocks?|groups?|experts?)(_num)?$")
-_MAX_PARTS = 4_096  # more than any network has; each part takes a millisecond to build
+# Maximum number of parts: more than any network has. Each part takes a millisecond to build
+_MAX_PARTS = 4_096
 _Options = ParamSpec("_Options")
 _Result = TypeVar("_Result")
 
@@ -59,7 +60,10 @@ class Source:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of `from_pretrained`, which asks the user if `trust_remote_code` is missing."""
+        """Options of `from_pretrained`.
+
+        `trust_remote_code` is always included, because otherwise `from_pretrained` asks the user.
+        """
         _, revision = split_revision(self.location)
         trust = self.trust_remote_code
         options: dict[str, Any] = {"trust_remote_code": trust, "local_files_only": self.local}
@@ -72,8 +76,8 @@ class Source:
     def check(self) -> None:
         """Refuse an unusable checkpoint before any part of it is built or run.
 
-        A checkpoint with Python code is accepted if `transformers` has the same network. The code
-        of `transformers` is then used.
+        A checkpoint with Python code is accepted if `transformers` itself has code for the network.
+        Then the code of `transformers` is used.
 
         Raises:
             ModelError: if the network has too many parts, or needs code that is not allowed.
@@ -104,10 +108,10 @@ def from_anywhere(
 ) -> Callable[Concatenate[str, Loading, _Options], _Result]:
     """Decorate a function that takes a `Source`, so that it takes a location instead.
 
-    A model on the hub is read from the local cache or, if that fails, from the hub.
+    A model on the hub is read from the local cache. If this fails, it is read from the hub.
 
     Raises:
-        ModelError: see `check_location`, `check_hub`, `foreign_errors` and `load`.
+        ModelError: see `check_location`, `check_hub`, `foreign_errors` and the function `load`.
     """
 
     @wraps(load)
@@ -146,13 +150,14 @@ def check_location(location: str) -> None:
     """Refuse a folder or file that is missing or is not a checkpoint.
 
     Raises:
-        ModelError: if the location is not a checkpoint, or a folder is given with a revision.
+        ModelError: if the location is not a checkpoint, or if it is a local folder or file with a
+            revision.
     """
     name, revision = split_revision(location)
     if revision and Path(name).exists():
         raise ModelError(
             f"{name} is on this machine and has no revision {revision!r}. Remove "
-            f"':{revision}'; or rename {name}, to load the model of this name from the Hub."
+            f"':{revision}'. To load a model from the Hub instead, rename {name} on this machine."
         )
     path = Path(location)
     if gguf := gguf_file(location):
@@ -196,7 +201,10 @@ def check_hub(location: str) -> None:
 
 
 def stamp(location: str) -> tuple[object, ...]:
-    """Return names, times and sizes of files, or the commit on the hub, to detect changes."""
+    """Return a value that changes if the checkpoint changes.
+
+    It contains names, times and sizes of local files, or the commit of a model on the hub.
+    """
     path = Path(location)
     if not path.exists():
         return (hub_commit(location),)
@@ -229,21 +237,24 @@ def _code_error(location: str, *configurations: Any) -> ModelError:
     code = ", ".join(sorted({name for part in configurations for name in _code_of(part)}))
     return ModelError(
         f"{location} needs to run its own code on this machine ({code or 'Python files'}). "
-        "Read the code; if you trust it, allow it with trust_remote_code "
-        "(--trust-remote-code), or use another checkpoint."
+        "Read the code. If you trust it, allow it with trust_remote_code (--trust-remote-code). "
+        "Otherwise, use another checkpoint."
     )
 
 
 def _code_of(configuration: Any) -> list[str]:
     """Return the classes of custom Python code in a configuration's `auto_map`."""
     names = configuration.get("auto_map") if isinstance(configuration, dict) else None
-    # A tokenizer's entry is a pair (slow, fast); one of them may be missing
+    # A tokenizer's entry is a pair of classes (slow, fast). One of the two classes may be missing
     values = names.values() if isinstance(names, dict) else [names]
     return [str(part) for value in values for part in _as_list(value) if part]
 
 
 def _has_network(config: dict[str, Any]) -> bool:
-    """Return True if `transformers` has the network's type and architecture; ignore letter case."""
+    """Return True if `transformers` has the network's type and architecture.
+
+    The letter case of architectures is ignored.
+    """
     from transformers.models.auto import modeling_auto as auto
 
     kind = config.get("model_type")
@@ -260,7 +271,7 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-_MAX_MESSAGE_LENGTH = 300  # characters of a library's message
+_MAX_MESSAGE_LENGTH = 300  # maximum number of characters of a library's message
 
 
 class UnavailableError(ModelError):
@@ -271,17 +282,17 @@ class UnavailableError(ModelError):
 def foreign_errors(location: str) -> Iterator[None]:
     """Convert any failure to load a checkpoint into an error that names the checkpoint.
 
-    If files are damaged, libraries raise errors of many classes. Compiled parts may panic, which
-    raises an error that is not an `Exception`.
+    If files are damaged, libraries raise errors of many classes. Compiled libraries may raise a
+    PanicException, which is not an `Exception`.
 
     Raises:
-        UnavailableError: if a library failed.
-        ModelError: if a package is missing, the checkpoint's code is not allowed to run, the hub
-            does not have the revision, or there is not enough memory.
+        ModelError: if a package is missing; if the checkpoint's code is not allowed to run; if the
+            hub does not have the revision; or if there is not enough memory.
+        UnavailableError: if a library fails for any other reason.
     """
     try:
         with warnings.catch_warnings():
-            # Warnings are about formats and empty layers; `checks` finds other problems
+            # Warnings are about formats and empty layers. `checks` finds problems of checkpoints
             warnings.simplefilter("ignore")
             yield
     except ContstimError:
@@ -340,7 +351,10 @@ def silence() -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the message of an error on one line, truncated, encodable, with a full stop."""
+    """Return the message of an error as one line that ends with a full stop.
+
+    Long messages are truncated. Characters that UTF-8 cannot encode are escaped.
+    """
     text = " ".join(str(error).split())
     if " " not in text:  # for example the missing key of a KeyError
         text = f"{type(error).__name__}: {text}"
@@ -351,9 +365,9 @@ def first_line(error: BaseException) -> str:
 
 
 def gguf_file(location: str) -> Path | None:
-    """Return the GGUF file at a location; None if there is none.
+    """Return the GGUF file at a location; None if the location has no GGUF file.
 
-    The location is the file, or a folder with one GGUF file and no other weights.
+    The location is the file itself, or a folder with one GGUF file and no weights in other formats.
 
     Raises:
         ModelError: if a folder without other weights has several GGUF files.
@@ -374,9 +388,9 @@ def gguf_file(location: str) -> Path | None:
 
 
 def check_gguf(path: Path) -> None:
-    """Check that a GGUF file exists, is not one of several parts, and that packages are installed.
+    """Check that a GGUF file exists and is complete, and that the required packages are installed.
 
-    Only the first bytes of the file are read.
+    A file that is one of several parts is refused. Only the first bytes of the file are read.
 
     Raises:
         ModelError: if a check fails.

@@ -1,4 +1,4 @@
-"""Masked language models with the interface of every language model."""
+"""Adapter of masked language models, with the interface that all language models have."""
 
 from __future__ import annotations
 
@@ -40,16 +40,19 @@ if TYPE_CHECKING:
 class MaskedModel(SubwordModel):
     """A masked language model, scored by the chain rule or by a pseudo-log-likelihood.
 
-    * `chain`: the chain rule over words, averaged over all orders in which they can be uncovered,
-      with word boundaries enforced. If all orders take more than `pass_budget` passes, the score is
-      an estimate with `standard_errors`. The end mark is always visible and never scored.
-    * `chain-mixture`: the log of the mean probability over the same orders. The probabilities of
-      all sentences with the same pattern of tokens add up to 1 (see `plan`). If all orders take
+    * `chain`: the chain rule over words. Imagine that the words of a masked sentence are uncovered
+      one by one. The score is the mean log-probability over all orders of uncovering the words.
+      Word boundaries are enforced: each token is normalised over its class (see `boundaries`). If
+      all orders take more than `pass_budget` passes, the score is an estimate with a standard
+      error. The end mark is always visible and never scored.
+    * `chain-mixture`: the log of the mean probability over all orders. The probabilities add up to
+      1 over all sentences whose words have given numbers of tokens (see `plan`). If all orders take
       more than `pass_budget` passes, the score is the log of the mean probability over random
       orders. Such scores are too low on average.
-    * `chain-unrestricted`: `chain` without word boundaries.
-    * `chain-sampled`: 100 random orders, as in Golan et al. (2023). The published numbers differ:
-      they include a term for the end mark, and average over all orders of the tokens in a word.
+    * `chain-unrestricted`: `chain`, but without word boundaries.
+    * `chain-sampled`: 100 random orders, as in Golan et al. (2023). The published numbers differ
+      from these scores. They include a term for the end mark, and they are averages over all orders
+      of the tokens in a word.
     * `pll-original`, `pll-word-l2r`, `pll-whole-word`, `pll-sentence-l2r`: see `rules`.
 
     Log-probabilities are float32 numbers, summed in float64.
@@ -57,14 +60,15 @@ class MaskedModel(SubwordModel):
     Args:
         checkpoint: network and tokenizer.
         rule: one of `RULES`.
-        name: the model's name; by default the checkpoint's location, followed by `@` and the rule
-            if the rule is not `chain`.
+        name: the model's name. By default, it is the checkpoint's location. If the rule is not
+            `chain`, `@` and the rule follow.
         seed: seed of the sampled orders.
-        pass_budget: maximum number of passes per sentence, for all chain rules but `chain-sampled`.
+        pass_budget: maximum number of passes per sentence, for all chain rules except
+            `chain-sampled`.
 
     Raises:
-        ModelError: if the rule is unknown or the tokenizer has no mask token. For rules that
-            enforce word boundaries, also if tokens do not mark the beginning or end of words.
+        ModelError: if the rule is unknown, or if the tokenizer has no mask token. For rules that
+            enforce word boundaries, also if tokens mark neither beginnings nor ends of words.
     """
 
     checkpoint: Checkpoint
@@ -137,12 +141,12 @@ class MaskedModel(SubwordModel):
         return np.array([plan.score(answers) for plan, answers in answered])
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `LanguageModel.standard_errors`; takes as many passes as the scores."""
+        """See `LanguageModel.standard_errors`; they take as many passes as the scores."""
         answered = self._network.answer(self._encode(sentences), self._plan)
         return np.array([plan.standard_error(answers) for plan, answers in answered])
 
     def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
-        """See `LanguageModel.lower_bounds`; takes as many passes as the scores."""
+        """See `LanguageModel.lower_bounds`; they take as many passes as the scores."""
         if not self.rule.mixture:
             return None
         answered = self._network.answer(self._encode(sentences), self._plan)
@@ -152,7 +156,7 @@ class MaskedModel(SubwordModel):
         """See `SubwordModel`.
 
         Under the chain rules, the term of a token is its mean log-probability over the orders.
-        Under the mixture, it is the mean of `Mixture.gains`, which may be positive.
+        Under `chain-mixture`, it is the mean of `Mixture.gains`, which may be positive.
         """
         answered = self._network.answer(encodings, self._plan)
         return (plan.by_token(answers) for plan, answers in answered)
@@ -198,10 +202,11 @@ class MaskedModel(SubwordModel):
     def draft(self, effort: int = 1) -> MaskedModel | None:
         """See `LanguageModel.draft`; only chain rules have drafts.
 
-        The draft averages over `effort` covers of the words. A cover is a random sample of passes
-        that scores each word in sets of every size; see `rules`. For eight words of one token, a
-        cover takes 24 passes, and the exact score takes 255. If `effort` is 0, each word is scored
-        once, given all others.
+        A draft is a cheaper model that estimates the scores of this model. It averages over
+        `effort` covers of the words. A cover is a random sample of passes. A pass hides a set of
+        words and scores these words. In a cover, each word is scored in hidden sets of every size;
+        see `rules`. For eight words of one token each, a cover takes 24 passes, and the exact score
+        takes 255 passes. If `effort` is 0, each word is scored once, given all other words.
         """
         if not self.rule.sampled:
             return None
@@ -214,12 +219,12 @@ class MaskedModel(SubwordModel):
         return self._drafts[effort]
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `LanguageModel.knows`: words that can be scored without the unknown token."""
+        """See `LanguageModel.knows`; a word is known if it contains no unknown token."""
         unknown = self.checkpoint.tokenizer.unk_token_id
         kind_of_position = kind_of_place(inner=True)
         try:
             tokens = self._in_place(words, kind_of_position).tokens
-        except ModelError:  # a word has no tokens or a special token; retry without such words
+        except ModelError:  # a word has a special token or no token; retry without such words
             frame, position = kind_of_position
             reasons = self.unscorable([frame.replace(position, word) for word in words])
             scorable = np.array([reason is None for reason in reasons], np.bool_)
@@ -233,5 +238,9 @@ class MaskedModel(SubwordModel):
 
 
 def _cache_plans(plan: Callable[[Pattern], Plan]) -> SizedCache[[Pattern], Plan]:
-    """Cache the plan of each pattern, up to a total size of 64 MiB."""
+    """Cache plans, up to a total size of 64 MiB.
+
+    A plan lists the passes for a sentence. It depends only on the sentence's pattern, that is, on
+    the word to which each token belongs.
+    """
     return SizedCache(plan, lambda value: value.nbytes, 2**26)

@@ -50,7 +50,7 @@ def test_additional_columns_give_a_warning(tmp_path: Path, suffix: str) -> None:
     write_table(
         path, {"age": ["31", "24"], **table.response_columns(rows), "native language": ["", "x"]}
     )
-    with pytest.warns(UserWarning, match=r"columns, which .*: age, native language\.") as warnings:
+    with pytest.warns(UserWarning, match=r"columns that .*: age, native language\.") as warnings:
         assert list(table.read_responses(path)) == rows
     assert len(warnings) == 1
     assert str(path) in str(warnings[0].message)
@@ -181,7 +181,7 @@ def test_contradictory_scales_raise_errors(path: Path) -> None:
     with pytest.raises(InputError, match=r"on the scale choice.*of the command is confidence"):
         table.read_responses(path, scale=Scale.CONFIDENCE)
     write_record(path, scale="stars")
-    with pytest.raises(InputError, match="no scale of confidence, choice, slider: 'stars'"):
+    with pytest.raises(InputError, match="must be one of confidence, choice, slider, got 'stars'"):
         table.read_responses(path)
     with pytest.raises(InputError, match="others on the scale confidence"):
         admit(CHOICE_TRIALS, RATED)

@@ -1,7 +1,7 @@
 """Default texts for participants: a folder for each language.
 
-A line that begins with marks in braces, such as `{choice,slider}`, appears only on pages that have
-one of these properties.
+A line may begin with marks in braces, such as `{choice,slider}`. A mark names a property of a page.
+The line appears only on pages with at least one of these properties.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LANGUAGES = ("en", "de", "fr", "es", "nl", "zh")
 Language: TypeAlias = Annotated[
     str,
-    Help(f"Language of sentences and texts: {', '.join(LANGUAGES)}; or with a region: de-AT."),
+    Help(f"Language of sentences and texts: {', '.join(LANGUAGES)}. A region may follow: de-AT."),
 ]
 
 _MARK = re.compile(
@@ -30,7 +30,7 @@ _MARK = re.compile(
 
 
 def has_texts(language: str) -> bool:
-    """Return whether there are texts in a language; its region (`de-AT`) is ignored."""
+    """Return whether there are texts in a language; a region (`AT` in `de-AT`) is ignored."""
     return _without_region(language) in LANGUAGES
 
 
