@@ -1,4 +1,4 @@
-"""Problems of a study file: all are collected, and reported in one message with their lines."""
+"""Problems of a study file: they are collected, and reported in one message with line numbers."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Problems:
 
     @contextmanager
     def of(self, key: Key) -> Iterator[None]:
-        """Add an error in a `with` statement as a problem of a key, instead of raising it."""
+        """Within a `with` statement, add an error as a problem of a key instead of raising it."""
         try:
             yield
         except ContstimError as error:

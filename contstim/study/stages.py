@@ -52,7 +52,7 @@ def with_stages(study: Study, sections: Sequence[Section], problems: Problems) -
     """Return the study with its stages, each after the stages whose files it reads."""
     wiring = _Wiring(study, sections, problems)
     stages = []
-    for draft in wiring.drafts:  # `stage` may append drafts
+    for draft in wiring.drafts:  # stages without inputs; `wiring.stage` may append drafts
         try:
             stages.append(wiring.stage(draft))
         except ContstimError as error:
@@ -216,7 +216,8 @@ class _Wiring:
             by_default: whether a stage that writes the kind may be added.
         """
         drafts = [w for w in self.drafts if kind in w.writes and w.section.step is not reader]
-        # If a stage reads and writes the kind, such as a selection, readers get only its output
+        # Some stages read and write the kind; for example, a selection reads and writes triplets.
+        # Other stages then read only the output of such a stage
         drafts = [draft for draft in drafts if kind in draft.reads] or drafts
         if drafts:
             return [draft.writes[kind] for draft in drafts]

@@ -210,7 +210,8 @@ def test_new_results_are_compared_with_archived_ones(tmp_path: Path) -> None:
     assert {file.state for file in check.files} == {HOLDS}
     assert check.done_again == {"results/pairs.csv": True, "results/trials.csv": True}
     assert summary(check) == (
-        "all files are up to date (holds 8). 2 results of the new run and archived-results agree."
+        "all files are up to date (holds 8). 2 results of the new run equal those in "
+        "archived-results."
     )
     _make(tmp_path / "results", "trials.csv", "e", "pairs.csv")
     text = "Of 2 results of the new run, these differ from archived-results: results/trials.csv."
