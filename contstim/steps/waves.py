@@ -100,13 +100,14 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     ] = None
     first: Annotated[
         Path | None,
-        Reads("Trials of wave 1, from `design`; by default new items.", content="trials"),
+        Reads("Trials of wave 1, made by `design`; by default with new items.", content="trials"),
     ] = None
     data: Annotated[
         tuple[Path, ...], Reads("Answers so far: files, or folders of files.", folder=True)
     ] = ()
     platform: Annotated[
-        str, Help("Platform that wrote the answers, as in `import`; by default a table.")
+        str,
+        Help("Platform that wrote the answers, named as in `import`; by default they are a table."),
     ] = ""
     rules: WaveRules = WaveRules()
     exclusions: Exclusions = Exclusions()

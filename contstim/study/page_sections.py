@@ -277,7 +277,8 @@ def _design(facts: StudyFacts) -> Iterator[Part]:
     if changed := facts.record(MakeDesign).get("changed"):
         changes = [(item["item_id"], item["rule"], item["key"]) for item in changed]
         title = (
-            f"{quantity(len(changed), 'trial')} that no reviewer rejected changed after the review"
+            f"{quantity(len(changed), 'trial')} changed after the review, without being rejected "
+            "by a reviewer"
         )
         yield Details(title, [Table(("trial", "rule", "key"), changes, texts=3)])
     yield from _picture(Path(f"{design.out}.summary.png"), "trials by group, sources, and balance")

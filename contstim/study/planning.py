@@ -68,7 +68,7 @@ _MIN_CANDIDATES = 2  # recommended number of searched triplets per selected one
 
 @dataclass(frozen=True)
 class StagePlan:
-    """Plan of a run for a stage.
+    """Plan of one stage of a run.
 
     Attributes:
         state: see `State`.

@@ -62,8 +62,8 @@ class Problems:
 
         Args:
             key: key, such as `("select", "natural", "per_pair")`, or section.
-            text: problem and remedy. It may name keys of this section in backticks. If the file
-                sets one of these keys, the problem is reported at the line of that key.
+            text: problem and remedy. The text may name keys of this section in backticks. If the
+                file sets one of these keys, the problem is reported at the line of that key.
         """
         # Messages may name options of commands, such as --per-pair; a study file has keys instead
         text = _OPTION.sub(lambda option: option[1].replace("-", "_"), text)

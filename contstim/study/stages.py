@@ -99,7 +99,7 @@ class _Draft:
 
     Attributes:
         section: section of the stage; a section without keys if the file has no such section.
-        choice: index of the input among alternatives such as `pairs|triplets`.
+        choice: index of the kind of input. For example, `pairs|triplets` has two kinds.
         outputs: name of a field → path of the output.
         reads: kinds of the inputs.
         writes: kind → path of an output.
@@ -116,8 +116,8 @@ class _Draft:
 def _draft(section: Section, choice: int = 0, *, is_first: bool = True) -> _Draft:
     """Return the draft of a stage of a section.
 
-    `choice` is the index of the input among alternatives, such as `pairs|triplets`. Only the first
-    stage of a section uses the paths that the section sets. Other stages use default paths.
+    `choice` is the index of the kind of input, if the section can read several kinds. Only the
+    first stage of a section uses the paths that the section sets. Other stages use default paths.
     """
     step, fields = section.step, fields_of(section.step)
     if not is_first:

@@ -102,7 +102,7 @@ def new_study(
     judges: Sequence[str] = (),
     natural: Path | None = None,
 ) -> Path:
-    """Write a first study file, which runs without changes, and return its path.
+    """Write a study file that can be run without changes, and return its path.
 
     Args:
         folder: folder of the study.

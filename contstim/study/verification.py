@@ -145,7 +145,7 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
         for file in _archived(folder, manifest):
             state = by_path[file.path].state if file.path in by_path else FileState.UNRECORDED
             differs = file.state is not FileState.HOLDS
-            # For a file that is as listed and as recorded, keep the sentence about the record
+            # If a file matches the list and its record, keep the sentence about the record
             if state is FileState.UNRECORDED or (state in _FINE and differs):
                 by_path[file.path] = file
         files = [*by_path.values()]
@@ -184,7 +184,7 @@ def _unrecorded(
 
 
 def _archived(folder: Path, manifest: Manifest) -> Iterator[CheckedFile]:
-    """Compare an archive with its list: yield files as listed, edited, missing or added.
+    """Compare an archive with its list, and yield each file with its state.
 
     If a run of the study has changed the page, its state is CHANGING. Files that the receiver must
     supply may be absent. Outputs of a new run, and files of git and macOS, are ignored.
@@ -311,7 +311,10 @@ class _Chain:
                 return FileState.MISSING, f"{_command(writers[-1])} wrote it, but it was removed."
             return FileState.MISSING, f"it does not exist; it was used for {outputs}."
         if not writers:
-            return FileState.GIVEN, f"no command of this folder wrote it; used for {outputs}."
+            return (
+                FileState.GIVEN,
+                f"no command of this folder wrote it; it was used for {outputs}.",
+            )
         maker = self._maker(name)
         if maker is None:
             return FileState.EDITED, self._describe_edit(name, writers[-1])

@@ -60,7 +60,7 @@ class Manifest:
         date: date of the archive, UTC.
         contstim: version of contstim that wrote the archive.
         files: all files of the archive except this list.
-        results: results, also excluded ones, with their names in the folder `results`.
+        results: all results, including excluded ones. Names are relative to the folder `results`.
         to_supply: excluded inputs, which the receiver must supply.
         left_out: excluded results.
         hub_models: models from the hub, which are not in the archive: name, location, commit
