@@ -52,15 +52,18 @@ if TYPE_CHECKING:
 class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", version=9):
     """Change a sentence word by word until one model rejects it and another accepts it.
 
-    Prints each step, the log-probabilities under the models (nats), the reason why the search
-    ended, and the number of tokens that the networks read. All accept models must accept the
-    sentence, and all reject models must reject it. If no sentence is found, the exit status is 3.
+    A model rejects a sentence that is less likely than the natural sentence. It accepts a sentence
+    that is at least as likely. All --accept models must accept the new sentence, and all --reject
+    models must reject it. If no such sentence is found, the exit status is 3.
 
     New words have the same part of speech as the words that they replace. The search looks for
     sentences in which a few new words lower the reject model's log-probability by --enough nats.
-    The --judge chooses the most sensible one. With --frame none, the search makes the sentence as
-    unlikely as possible under the reject model. If such a search is fast, it is repeated with other
-    seeds (--restarts, --seconds).
+    A --judge is a model that chooses the most sensible of these sentences. With --frame none, the
+    search makes the sentence as unlikely as possible under the reject model. If such a search is
+    fast, it is repeated with other seeds (--restarts, --seconds).
+
+    The command prints each step, the log-probabilities under the models (nats), the reason why the
+    search ended, and the number of tokens that the networks read.
 
     Example: `contstim synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa
     --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt --enough 3`
@@ -152,7 +155,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
             goal, remedy = "on which these models disagree more", "another `seed`"
             if few_changes is not None:
                 unit = "standard deviations" if sds else "nats"
-                goal = f"with few new words that reaches {few_changes.enough:g} {unit}"
+                goal = f"in which few new words cause a drop of {few_changes.enough:g} {unit}"
                 remedy = "a lower `enough`"
             reporter.say(
                 f"No result: the search found no sentence {goal}. Try {remedy}, another sentence, "
@@ -177,7 +180,8 @@ def _sds_of(models: Sequence[Scorer], reporter: Reporter) -> dict[str, float]:
         for m, sd in zip(models, sds.values(), strict=True)
     )
     reporter.say(
-        f"Standard deviations of {len(sentences)} sentences of the embedded English: {listed}."
+        f"Standard deviations of the scores of {len(sentences)} sentences of the embedded English: "
+        f"{listed}."
     )
     return sds
 
@@ -195,7 +199,8 @@ def words_offered(
     model does not know are reported.
 
     Raises:
-        InputError: if the file cannot be read, or most of the words have no tags.
+        InputError: if the file cannot be read, or the table of parts of speech lists less than half
+            of the words.
         VocabularyError: if no word remains.
     """
     tell_unknown_words(models, sentences, reporter)
@@ -218,7 +223,7 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
     if isinstance(result, SymmetricPair):
         climbs, about = result.climbs, f"Disagreement {result.disagreement:.2f} nats. "
         # `log_probs` has a row for each model, but the table has a row for each sentence. The first
-        # search starts with the log-probability under model_2, which accepts the new sentence
+        # search lists model_2 first, because model_2 is the accepting model
         of_1, of_2 = zip(*result.log_probs, strict=True)
         second, first = climbs[0].start.log_probs.tolist()
         model_1, model_2 = names.values()
@@ -240,7 +245,7 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
         yield from _costs(result)
         return
     n_steps = sum(len(climb.steps) for climb in climbs)
-    # Of later starts, count only those after which a word was replaced
+    # Count a later start only if a word was replaced after it
     starts = sum(len({0, *(step.round for step in climb.steps)}) for climb in climbs)
     visits = sum(climb.visits for climb in climbs)
     yield (
@@ -265,7 +270,7 @@ def _choice_text(result: Synthesis, choice: Choice) -> str:
     goal = "nats" if {*result.units} <= {NATS} else "standard deviations"
     return (
         f"{_units_text(result)} {n_new}{proof}; {chosen} "
-        f"{quantity(choice.feasible, 'sentence')} with enough {goal}."
+        f"{quantity(choice.feasible, 'sentence')} in which the drop is large enough ({goal})."
     )
 
 

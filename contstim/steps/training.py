@@ -57,7 +57,8 @@ class TrainNgram(Step["Estimate"], name="train ngram", version=2):
             reporter.warn(str(warning.message))
         sizes = (f"{len(table.keys):,}" for table in trained.tables.orders)
         reporter.say(f"{self.out}: {' + '.join(sizes)} n-grams of order 1 to {self.order}.")
-        # `train_ngram` wrote a record; keep its facts in the record of this step
+        # `train_ngram` wrote a record, a JSON file about the model. Keep the facts in it, because
+        # the record of this step replaces this file
         record = Record.from_file(record_path(self.out))
         return Outcome(trained, {} if record is None else record.facts)
 
@@ -112,11 +113,13 @@ class TrainAcceptability(Step["Findings"], name="train acceptability"):
     """Fine-tune classifiers of acceptability; their confidence is the score of a sentence.
 
     Each restart trains one classifier and writes a folder (`restart-1`, …) with training.json and
-    curve.png. Load it as `classifier:DIR`. All restarts use the same sentences; their seeds count
-    up from --seed. The command evaluates the classifiers by the Matthews correlation. It writes the
-    mean, standard deviation and maximum over classifiers, the correlation of their majority vote,
-    every prediction, and a page (report.html, report.md). An interrupted training continues if you
-    repeat the command.
+    curve.png. Load a folder as `classifier:DIR`. All restarts use the same sentences. The first
+    seed is --seed, and each further seed is larger by 1.
+
+    The command evaluates each classifier by the Matthews correlation of its predictions with the
+    labels. It writes the mean, standard deviation and maximum of these correlations, the
+    correlation of the classifiers' majority vote, every prediction, and a page (report.html,
+    report.md). An interrupted training continues if you repeat the command.
 
     Example: `contstim train acceptability --data in_domain_train.tsv --evaluate in_domain_dev.tsv
     --base bert-base-cased --restarts 20 --out cola`

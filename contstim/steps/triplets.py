@@ -109,20 +109,23 @@ class SearchesTriplets:
 class SearchTriplets(SearchesTriplets, Step["TripletResults"], name="triplets", version=11):
     """Synthesize triplets for every pair of models: a natural and two synthetic sentences.
 
-    Each of the two models rejects one synthetic sentence, which the other model accepts.
+    Each of the two models rejects one synthetic sentence, which the other model accepts. A model
+    rejects a sentence that is less likely than the natural sentence, and accepts a sentence that is
+    at least as likely.
 
     New words have the same part of speech as the words that they replace. A search looks for
     sentences in which a few new words lower the rejecting model's log-probability by --enough nats.
-    The --judge chooses the most sensible one; a small pretrained model is a good judge. With
-    --frame none, the search makes the sentence as unlikely as possible under the rejecting model.
-    If such a search is fast, it is repeated (--restarts).
+    A --judge is a model that chooses the most sensible of these sentences; a small pretrained model
+    is a good judge. With --frame none, the search makes the sentence as unlikely as possible under
+    the rejecting model. If such a search is fast, it is repeated (--restarts).
 
     Each pair of models uses the natural sentences in its own random order, until it has --per-pair
     triplets. The command skips a natural sentence in three cases: the search finds no triplet, the
     sentence is impossible under a model, or it contains an excluded word. Without a judge, the
     command also skips the quarter of the sentences that a model finds least likely. Several pairs
-    of models may use the same natural sentence. To use it once, to limit the use of words, or to
-    exclude triplets that reviewers reject, continue with `contstim select triplets`.
+    of models may use the same natural sentence. Continue with `contstim select triplets` to use
+    each natural sentence once, to limit how often a word occurs, or to exclude triplets that
+    reviewers reject.
 
     Each result is stored at once. If a run is interrupted, the same command continues where it
     stopped. For more triplets, models or sentences, only the additional searches run. A search that
@@ -165,11 +168,13 @@ class SearchTriplets(SearchesTriplets, Step["TripletResults"], name="triplets", 
         if question.nats and not results.judges:
             reporter.say(
                 "Without a judge, many synthetic sentences make no sense. Name a small pretrained "
-                "model with --judge, such as hf:gpt2."
+                "model, such as hf:gpt2, with --judge."
             )
         if results.refused:
             shares = (f"{name} {share:.0%}" for name, share in results.refused.items())
-            reporter.say(f"Sentences that one judge alone refused: {', '.join(shares)}.")
+            reporter.say(
+                f"Share of judged sentences that only one judge refused: {', '.join(shares)}."
+            )
         seen_facts = tell_contamination(seen, reporter, "natural sentences")
         tell_missing(results, reporter)
         by_recipe = SINGLE if question.nats else recipe_named(question.recipe).restarts
@@ -186,7 +191,8 @@ class SearchTriplets(SearchesTriplets, Step["TripletResults"], name="triplets", 
             **seen_facts,
         }
         in_nats = all(triplet.in_nats for triplet in results.triplets)
-        drops = "both drops (nats)" if in_nats else "both drops (nats or standard deviations)"
+        unit = "nats" if in_nats else "nats or standard deviations"
+        drops = f"mean sum of both drops ({unit})"
         header = ("model_1", "model_2", "triplets", drops, "no triplet", "failed")
         rows = []
         for pair in results.pairs:

@@ -33,17 +33,18 @@ if TYPE_CHECKING:
 
 
 class FindVerdict(Step[Verdict], name="verdict"):
-    """Decide from pairwise judgements which model is the best, valid at every look.
+    """Decide from pairwise judgements which model is the best, as often as you like.
 
     The judgements are a table with the columns participant, model_a, model_b and preferred (a
-    model's name, or tie), and optionally list (participants who saw the same items). You may add
-    lists and look again as often as you like: a model that is better than every other one is called
-    beaten with a probability of at most --alpha. Lists must be complete, and the first look must
-    include all models. If no decision is possible yet, the exit status is 3.
+    model's name, or tie). The optional column list is equal for participants who saw the same
+    items. You may add lists and repeat the command: the decision is valid after every list. If one
+    model is better than every other one, the probability that this model is ever called beaten is
+    at most --alpha. Lists must be complete, and the first look must include all models. If no
+    decision is possible yet, the exit status is 3.
 
-    Writes a row for each match: the evidence for both models (E, the worth of a bet of one euro),
-    the share of answers, and an interval of the difference of shares. A figure shows E by number of
-    participants.
+    A match is a comparison of two models. The command writes a row for each match: the evidence for
+    both models (E, the present worth of a bet of one euro), the share of answers for model_a, and
+    an interval of the difference of both shares. A figure shows E by number of participants.
 
     Example: `contstim verdict answers.csv --out verdict.csv`
     """
@@ -67,7 +68,10 @@ class FindVerdict(Step[Verdict], name="verdict"):
 def write_matches(
     matches: Sequence[Match], verdict: Verdict, alpha: float, out: Path
 ) -> list[Table | str]:
-    """Write a table of all matches and a figure (`….png`), and return parts to print."""
+    """Write a table of all matches and a figure (`….png`), and return parts to print.
+
+    A match is a comparison of two models.
+    """
     rows, shown = [], []
     for match in matches:
         e_a, e_b = (e_value(m.log_e[-1]) for m in (match, match.reversed))
@@ -88,7 +92,10 @@ def write_matches(
 
 
 def evidence_figure(matches: Sequence[Match], verdict: Verdict, alpha: float) -> Figure:
-    """Draw E by number of participants: a line for each match of the best model."""
+    """Draw the evidence E by number of participants, with a line for each match of the best model.
+
+    A match is a comparison of two models. E is the worth of a bet of one euro.
+    """
     of_best = matches_of_best(matches, verdict)
     figure = new_figure(4.2, 2.6)
     axes = figure.subplots()

@@ -46,7 +46,7 @@ def keeps_names(names: str | None, language: str) -> bool:
 
 
 class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
-    """Make a vocabulary: words for the first and other positions, and words that may repeat.
+    """Make a vocabulary: words for the first and other positions of a sentence, repeatable words.
 
     The minimum count applies to the first position and to the other positions separately.
 
@@ -64,7 +64,8 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
     out: Annotated[Path, Writes("Vocabulary to write.", kind="vocabulary", name="vocabulary.txt")]
     text: Annotated[Path | None, TEXT] = None
     published: Annotated[
-        Path | None, Reads("Folder of the 2023 study, to write its vocabulary.", folder=True)
+        Path | None,
+        Reads("Folder of the 2023 study; the vocabulary of this study is written.", folder=True),
     ] = None
     models: Annotated[
         tuple[str, ...],
@@ -108,7 +109,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         if self.published is not None and self.word_choice != _default_choice():
             raise InputError(
                 "The words of `published` are not filtered: options about words need `text`. "
-                "Remove them."
+                "Remove these options."
             )
         self.rules()
 
@@ -185,7 +186,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         return rules if self.without is None else replace(rules, excluded=read_words(self.without))
 
     def choose(self, sentences: Iterable[Sentence]) -> tuple[Vocabulary, TextWords | None]:
-        """Return the vocabulary of a text, and its words, sorted into suitable words and others.
+        """Return the vocabulary of a text, and the text's words as suitable and excluded words.
 
         With `every_word`, all words are suitable, and the second value is None.
 

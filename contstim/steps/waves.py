@@ -1,4 +1,8 @@
-"""Trials of waves of participants: verdict so far, and new items for the open matches."""
+"""Waves of participants: verdict so far, and trials of the next wave with new items.
+
+A match is a comparison of two models; it is open if the verdict needs more answers to it. A list is
+a set of trials: all participants of a list answer the same trials.
+"""
 
 from __future__ import annotations
 
@@ -64,8 +68,10 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
 
     Without answers, the command designs wave 1. When all participants of a wave have finished, the
     same command computes the verdict from all answers (see `contstim verdict`), and adds the trials
-    of the next wave to the table. Trials of earlier waves do not change. `….waves.csv` lists the
-    waves, `….wave.csv` has the trials of the last wave alone, `….verdict.csv` the matches, and
+    of the next wave to the table. Trials of earlier waves do not change.
+
+    The command also writes tables next to the table of trials: `….waves.csv` lists the waves,
+    `….wave.csv` the trials of the last wave, `….verdict.csv` the comparisons of two models, and
     `….answers.csv` the answers in the format of `contstim verdict`.
 
     Examples: `contstim waves --triplets triplets.csv --sentences natural.txt --out trials.csv`
@@ -94,13 +100,14 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     ] = None
     first: Annotated[
         Path | None,
-        Reads("Trials of wave 1, from `design`; by default new items.", content="trials"),
+        Reads("Trials of wave 1, made by `design`; by default with new items.", content="trials"),
     ] = None
     data: Annotated[
         tuple[Path, ...], Reads("Answers so far: files, or folders of files.", folder=True)
     ] = ()
     platform: Annotated[
-        str, Help("Platform that wrote the answers, as in `import`; by default a table.")
+        str,
+        Help("Platform that wrote the answers, named as in `import`; by default they are a table."),
     ] = ""
     rules: WaveRules = WaveRules()
     exclusions: Exclusions = Exclusions()
@@ -111,15 +118,15 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     leave_out = frozenset({"partial"})
 
     def check(self) -> None:
-        """Check rules and platform, and that catch trials and `require` have their files."""
+        """Check rules and platform, and that the files for catch trials and `require` are set."""
         self.rules.check()
         record = Record.from_file(record_path(self.out))
         facts = record.facts if record and record.facts.get("history") else {}
         for name in ("alpha", "margin"):
             if facts and facts[name] != getattr(self.rules, name):
                 raise InputError(
-                    f"{name} must stay {facts[name]:g}, because answers have been looked at, got "
-                    f"{getattr(self.rules, name):g}."
+                    f"{name} must be {facts[name]:g}, because an earlier verdict used this value, "
+                    f"got {getattr(self.rules, name):g}."
                 )
         if self.exclusions.require and self.exclusions.participants is None:
             raise InputError("`require` needs `participants`. Set both, or neither.")
@@ -138,7 +145,8 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         names = [*dict.fromkeys(m for t in self._triplets for m in (t.model_1, t.model_2))]
         waves, trials, counted = self._stored()
         responses = self._responses(trials, reporter) if waves else ()
-        if len(waves) < 2 and not (responses or counted):  # the settings may have changed
+        # Without answers, design wave 1 again, because the settings may have changed
+        if len(waves) < 2 and not (responses or counted):
             waves, trials = self._first(names)
             responses = self._responses(trials, reporter)
             # If the process is killed before the table of trials is written, the next run must not
@@ -193,7 +201,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             "seed": self.seed,
         }
         if waves[-1] != last_wave:
-            # If a study is repeated, its data already have answers to the new wave
+            # If a study is run again from the start, its data already contain answers to this wave
             rows = self._responses(trials, SILENT)
             if any(row.group in waves[-1].lists for row in rows):
                 return self.work(reporter)
@@ -219,8 +227,8 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         for wave in waves:
             if not wave.is_in(trials):
                 raise InputError(
-                    f"{self.out} was changed: wave {wave.wave} has other trials than {table} "
-                    "records. Restore both files."
+                    f"{self.out} was changed: its trials of wave {wave.wave} do not match {table}. "
+                    "Restore both files."
                 )
         return waves, trials, counted
 
@@ -233,13 +241,13 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         is_twin = any(trial.condition is Condition.NATURAL_SYNTHETIC for trial in trials)
         if is_twin or {trial.model_1 for trial in trials} - {*names, ""}:
             raise InputError(
-                f"{self.first} cannot be wave 1: each triplet must have one trial (no `twins`), "
-                "and all models must have triplets."
+                f"{self.first} cannot be wave 1: each triplet must have one trial (without "
+                "`twins`), and all models of the trials must also have triplets."
             )
         if self.rules.people_per_wave % (n_lists := len({trial.group for trial in trials})):
             raise InputError(
-                f"people_per_wave must be a multiple of the {n_lists} groups of {self.first}, got "
-                f"{self.rules.people_per_wave}."
+                f"people_per_wave must be a multiple of {n_lists}, the number of groups of "
+                f"{self.first}, got {self.rules.people_per_wave}."
             )
         return [Wave.of(1, trials, self.rules.people_per_wave)], trials
 
@@ -287,18 +295,18 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     ) -> tuple[list[Answer], int]:
         """Return the answers that count, and the number of finished but excluded participants.
 
-        A list counts when enough participants have finished it, and no participant is added later.
-        Otherwise, answers to a list could decide whether further people see this list, and the
-        e-values would not be valid.
+        A list counts when enough participants have finished it. No participant is added to a
+        counted list. Otherwise, answers to a list could decide whether further participants see
+        this list, and the e-values (evidence for a model) would not be valid.
         """
         exclude = self.exclusions.exclude
         listed = {} if exclude is None else read_excluded(exclude)
         missing = {answer.participant for answer in counted} - finished.keys()
         if unlisted := missing - listed.keys():
             raise InputError(
-                f"The data lack {quantity(len(unlisted), 'participant')} whose answers already "
-                f"counted, such as {min(unlisted)}. Name the data of all waves; list people who "
-                "withdrew in `exclude`."
+                f"The data lack {quantity(len(unlisted), 'participant')} (for example, "
+                f"{min(unlisted)}) whose answers an earlier verdict counted. Name the data of all "
+                "waves. If participants withdrew, list them in `exclude`."
             )
         counted = [answer for answer in counted if answer.participant not in missing]
         if not finished:
@@ -320,20 +328,21 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         stored = {replace(answer, wave=0) for answer in counted}
         if not stored <= {*answers_of(trials, (r for r in responses if r.participant in known))}:
             reporter.warn(
-                "The data differ from the answers that already counted. The counted answers stay."
+                "The data differ from the answers that an earlier verdict counted. The verdict "
+                "still uses the earlier answers."
             )
         if staying := known & listed.keys():
             reporter.warn(
-                f"The answers of {quantity(len(staying), 'participant')} in `exclude` already "
-                f"counted and stay, such as {min(staying)}. If a person withdrew, also delete the "
-                "answers from the data."
+                f"An earlier verdict counted {quantity(len(staying), 'participant')} in `exclude` "
+                f"(for example, {min(staying)}), so their answers still count. If a person "
+                "withdrew, also delete the answers from the data."
             )
         return [*counted, *added], len(finished.keys() - {*admission.participants} - known)
 
     def _responses(self, trials: Sequence[Trial], reporter: Reporter) -> Sequence[Response]:
-        """Return the answers so far, the first one of each participant to each trial.
+        """Return the answers so far: each participant's first answer to each trial.
 
-        Answers of a participant to a second list are left out.
+        If a participant answered trials of two lists, only answers to the first list are returned.
 
         Raises:
             InputError: if the data cannot be read.
@@ -347,7 +356,8 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             read = [row for file in files for row in read_responses(file, trials, scale=scale)]
             imported = Imported((), tuple(row for row in read if row.trial_id in known))
             if n_unknown := len(read) - len(imported.responses):
-                reporter.say(f"{quantity(n_unknown, 'answer')} to trials of no designed wave.")
+                answers = quantity(n_unknown, "answer")
+                reporter.say(f"Ignored {answers} to trials that are in no designed wave.")
         else:
             imported = step.reader.read(files, trials, **vars(step.settings))
         for error in imported.unreadable:
@@ -364,7 +374,7 @@ def _status(wave: Wave, verdict: Verdict, n_done: int, n_required: int, *, is_ov
     if not verdict.open:
         return verdict.text
     if is_over:
-        return f"{verdict.text} The largest number of people is reached."
+        return f"{verdict.text} The maximum number of participants is reached."
     if 0 < n_done < n_required:
         return f"{n_done:,} of {n_required:,} participants of wave {wave.wave} have finished."
     before = f"{verdict.text} " if wave.wave > 1 else ""
@@ -403,12 +413,12 @@ def contradiction(out: Path, record: Mapping[str, Any]) -> str:
     history = json.loads(json.dumps(history_of(answers, record["compared_models"], rules)))
     verdict = history[-1]["verdict"] if history else ""
     if (history, verdict) != (record["history"], record["verdict"]):
-        return "its answers give other verdicts than its record states."
+        return "the verdicts computed from these answers differ from those in the record."
     open_after = {look["wave"]: {frozenset(pair) for pair in look["open"]} for look in history}
     for wave in waves:
         compared = {frozenset(match_of(t)) for t in wave.trials_of(trials) if t.model_1}
         if asdict(wave) not in record["waves"] or not wave.is_in(trials):
-            return f"wave {wave.wave} has other trials than its record states."
+            return f"the trials of wave {wave.wave} do not match the record."
         if not compared <= open_after.get(wave.wave - 1, compared):
-            return f"wave {wave.wave} compares models that the verdict before it had dropped."
+            return f"wave {wave.wave} compares models that the previous verdict no longer compared."
     return ""

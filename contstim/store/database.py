@@ -43,7 +43,7 @@ def make_tables(connection: sqlite3.Connection, package: str, kind: int, layout:
 
 
 class Store:
-    """A study's database with its scores, open for this process only; use it in `with`.
+    """A study's database with its scores, open for this process only; use it in a `with` statement.
 
     `TripletStore` stores triplets in the same file.
 
@@ -51,8 +51,8 @@ class Store:
         times: measured times of work, in a file next to the database.
 
     Raises:
-        StoreError: if another process uses the file, it cannot be opened or is damaged, or another
-            program or version of contstim made it.
+        StoreError: if the file is in use by another process, is damaged, cannot be opened, or was
+            made by another program or another version of contstim.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -70,7 +70,7 @@ class Store:
         except StoreError:
             self.close()
             raise
-        # The changes so far made the tables; all later changes store results
+        # Changes so far created the tables. All later changes store results
         self._changes = self._connection.total_changes
 
     @contextmanager
@@ -187,7 +187,7 @@ def _explain(path: Path, error: Exception) -> str:
     if "locked" in str(error):
         return (
             f"{path} is in use by another process. Only one process at a time can use a store. "
-            "Wait for it, or name another file."
+            "Wait until that process has ended, or name another file."
         )
     if "not a database" in str(error) or "malformed" in str(error):
         return (
@@ -196,7 +196,7 @@ def _explain(path: Path, error: Exception) -> str:
         )
     if "full" in str(error) or "disk I/O" in str(error):
         return (
-            f"{path} cannot be written ({error}): the disk may be full, or the file size "
-            "limited (ulimit -f). Free space, and run the same command again."
+            f"{path} cannot be written ({error}): the disk may be full, or the size of files may "
+            "be limited (ulimit -f). Free space, and run the same command again."
         )
     return f"Cannot use {path} as a study store: {error}."

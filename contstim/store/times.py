@@ -72,7 +72,7 @@ class Times:
         return self._times.get(key, MeasuredTime())
 
     def add(self, key: str, *, units: float, seconds: float, rows: float = 0.0) -> None:
-        """Add units of a kind of work; write the file if the last write is 30 seconds old."""
+        """Add units of a kind of work; write the file if the last write was over 30 seconds ago."""
         old = self.get(key)
         share = min(1.0, _MEMORY / old.units) if old.units else 1.0
         sums = (share * old.units + units, share * old.seconds + seconds, share * old.rows + rows)

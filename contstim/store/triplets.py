@@ -1,8 +1,9 @@
-"""Triplets of a study: cached results of searches, and floors of plausibility.
+"""Triplets of a study: cached results of searches, and plausibility floors.
 
 The key of a result is a digest of everything that determines the result: models, natural sentence,
-words and settings. After a change of the study, all results with unchanged keys are reused. A floor
-is the lowest plausible log-probability under a model (see `contstim.optimization.jobs.floors`).
+words and settings. After a change of the study, all results with unchanged keys are reused. A
+plausibility floor is the lowest plausible log-probability under a model (see
+`contstim.optimization.jobs.floors`).
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Result:
             empty.
         rows: number of sequences that the two networks processed.
         tokens: number of tokens in these sequences.
-        searches: number of searches, both directions together.
+        searches: number of searches for the first and for the second synthetic sentence, together.
     """
 
     id: int
@@ -80,9 +81,9 @@ class Result:
 
     @property
     def is_skipped(self) -> bool:
-        """True if the natural sentence is inadmissible, or the search is unsuccessful.
+        """True if the natural sentence is unsuitable (inadmissible), or the search is unsuccessful.
 
-        The study then uses another natural sentence.
+        In this case, the study uses another natural sentence.
         """
         return self.state == "inadmissible" or self.is_unsuccessful
 
@@ -175,7 +176,7 @@ class TripletStore:
     def keep_floors(
         self, model: str, words: str, quantile: float, floors: Mapping[int, float]
     ) -> None:
-        """Store floors, so that later runs use the same floors even with other sentences."""
+        """Store floors; later runs use the same floors, even if the natural sentences change."""
         with self._store.transaction() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO floor VALUES (?, ?, ?, ?, ?)",
@@ -187,7 +188,7 @@ class TripletStore:
         return self.floors(model, words, _SD).get(0)
 
     def keep_natural_sd(self, model: str, words: str, sd: float) -> None:
-        """Store this standard deviation, so that later runs use it even with other sentences."""
+        """Store the `natural_sd`; later runs use it, even if the natural sentences change."""
         self.keep_floors(model, words, _SD, {0: sd})
 
 

@@ -50,11 +50,11 @@ class StudyNumbers:
         searched: total number of triplets to search.
         selected_of: pair of models → number of triplets that become trials.
         selected: total number of triplets that become trials.
-        pairs_of: pair of models → number of natural pairs.
+        pairs_of: pair of models → number of natural pairs. A natural pair is two natural sentences.
         pairs_each: number of natural pairs for each pair of models, if there is no table of counts.
         trials_each: maximum number of trials of a participant.
         minutes: duration for a participant, without pauses and instructions.
-        new_sentences: number of sentences in the trials that are not natural sentences.
+        new_sentences: number of sentences in the trials, without natural sentences.
     """
 
     def __init__(self, study: Study) -> None:
@@ -153,9 +153,9 @@ def check_numbers(study: Study, problems: Problems) -> None:
     if groups and half % groups:
         problems.add(
             ("select", "minimal_pairs", "per_pair"),
-            f"{half} minimal pairs in which a model is right cannot be divided evenly among "
-            f"{groups} groups: choose per_pair = {2 * _next_multiple(half, groups)}, or groups "
-            f"that divide {half}.",
+            f"each of two models is right in {half} minimal pairs, which cannot be divided evenly "
+            f"among {groups} groups: choose per_pair = {2 * _next_multiple(half, groups)}, or "
+            f"groups that divide {half}.",
         )
     for items, of_pairs, item_name, divisor in (
         (study.step(SelectPairs), numbers.pairs_of, "natural pairs", 1),
@@ -328,7 +328,7 @@ def shortages(numbers: StudyNumbers, supply: NaturalSupply | None) -> Iterator[s
         remedy = "give more text"
         if supply.number:
             in_all = supply.in_text * numbers.needs.in_all / supply.number
-            remedy += f" (of this kind about {float(f'{in_all:.2g}'):,.0f} sentences in all)"
+            remedy += f" (in all about {float(f'{in_all:.2g}'):,.0f} sentences of this kind)"
     yield (
         f"The study needs {numbers.needs.in_all:,} natural sentences, each used once, "
         f"but {supply.path} has {supply.number:,}: {remedy}, loosen [sentences], enlarge "

@@ -78,7 +78,8 @@ def _check_files(study: Study, sections: Sequence[Section], problems: Problems) 
         for field in fields_of(section.step):
             note, value = field.note, section.values.get(field.name)
             values = value if isinstance(value, tuple) else (value,)
-            # Paths of `Aside` are not inputs, except folders, such as the folder of a pilot
+            # Paths of `Aside` fields are not inputs. Folders are an exception; for example, the
+            # folder of a pilot is an input
             if not isinstance(note, Writes) and not (isinstance(note, Aside) and not note.folder):
                 inputs += [((*section.key, field.name), value, note) for value in values]
     written = {path for stage in study.stages for path in stage.writes}
@@ -134,8 +135,8 @@ def _check_between_sections(study: Study, problems: Problems) -> None:
         if design is not None and not design.scale.buttons and platform in _BUTTON_PLATFORMS:
             problems.add(
                 stage.key,
-                'shows buttons, but [design] has scale = "slider": remove one of the two. '
-                "[export.jspsych] and [export.jatos] show a slider.",
+                'shows buttons, but [design] has scale = "slider": remove this section or the '
+                "scale. [export.jspsych] and [export.jatos] show a slider.",
             )
     if design is not None and analysis is not None and analysis.exclusions.min_catch is not None:
         with problems.of(("analyze", "min_catch")):

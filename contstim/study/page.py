@@ -3,8 +3,8 @@
     states of stages ---------------------+--> Report --> index.html
     results/… --> facts --> page_sections --+
 
-A run writes the page when a stage begins and when the run ends. During a search for triplets, it
-writes the page about every half minute. Reload the page to follow the run.
+A run writes the page when a stage begins and when the run ends. During a search for triplets, the
+run also writes the page about every half minute. Reload the page to follow the run.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _GENERATOR, _RUNNING = "contstim run", "contstim-running"
 _KILLED = "the run was killed, or the machine stopped."
-_LONGEST = 600  # maximum number of characters of a message; the terminal shows all of them
+_LONGEST = 600  # maximum number of characters of a message; the terminal shows the whole message
 _META = re.compile(r'<meta name="([\w-]+)" content="([^"]*)">')
 _WRITTEN = re.compile(r"page written [-\d]+ [:\d]+ UTC")
 _DAMAGED = (OSError, ValueError, TypeError, LookupError, AttributeError)
@@ -175,13 +175,13 @@ def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
         step = ("run the remaining stages: ", code(f"contstim run {study.path.name}"))
     elif pages and not facts.decisions:
         links = [run for page in pages for run in (link(page), ", ")]
-        step = ("review the items: ", *links, "and name the saved file as review in ", file)
+        step = ("review the items: ", *links, "and set the key review to the saved file in ", file)
     elif texts and not of_people and unfilled_warning(texts):
         step = ("edit the texts that participants read: ", link(texts / "consent.md"))
         step += (", ", link(texts / "debrief.md"))
     elif export and facts.waves and not facts.waves["is_over"]:
-        step = (facts.waves["status"], " Name the answers as data under [waves] in ", file)
-        step += (", and run it again",)
+        step = (facts.waves["status"], " Name the files of answers in the key data of [waves] in ")
+        step += (file, ", and run the study again")
     elif export and not of_people and not facts.waves:
         how = code(f"contstim collect {export}") if texts else link(export, export.as_posix())
         step = ("collect answers: ", how, ", and name them in a section import.NAME of ", file)

@@ -277,7 +277,8 @@ def _design(facts: StudyFacts) -> Iterator[Part]:
     if changed := facts.record(MakeDesign).get("changed"):
         changes = [(item["item_id"], item["rule"], item["key"]) for item in changed]
         title = (
-            f"{quantity(len(changed), 'trial')} that no reviewer rejected changed after the review"
+            f"{quantity(len(changed), 'trial')} changed after the review, without being rejected "
+            "by a reviewer"
         )
         yield Details(title, [Table(("trial", "rule", "key"), changes, texts=3)])
     yield from _picture(Path(f"{design.out}.summary.png"), "trials by group, sources, and balance")
@@ -311,7 +312,7 @@ def _waves(facts: StudyFacts) -> Iterator[Part]:
         dropped |= look["beaten"].keys()
         numbers = (f"{wave[name]:,}" for name in ("wave", "people", "matches", "items"))
         rows.append((*numbers, "; ".join(new), ", ".join(look["surviving"])))
-    header = ("wave", "participants", "pairs of models", "items", "dropped after it", "remaining")
+    header = ("wave", "participants", "pairs of models", "items", "dropped models", "remaining")
     yield Table(header, rows, notes=2, is_wide=True)
 
 
@@ -384,7 +385,7 @@ def _people(facts: StudyFacts) -> Iterator[Part]:
 
 
 def accuracies(path: Path) -> Table:
-    """Return a table of the accuracy of each model by kind of trial, the best in bold."""
+    """Return a table of each model's accuracy by kind of trial; the highest values are bold."""
     values = {
         (row["model"], row["scope"]): float(row["value"])
         for row in cells_by_name(read_table(path))

@@ -68,7 +68,7 @@ _MIN_CANDIDATES = 2  # recommended number of searched triplets per selected one
 
 @dataclass(frozen=True)
 class StagePlan:
-    """Plan of a run for a stage.
+    """Plan of one stage of a run.
 
     Attributes:
         state: see `State`.
@@ -76,7 +76,7 @@ class StagePlan:
         because: why the stage is stale or interrupted.
         shortest: estimated minimum duration, seconds; None if unknown.
         longest: estimated maximum duration, seconds; at most twice `shortest` if measured.
-        basis: source of the estimate: `done`, `measured`, `usual` (of stages of this kind),
+        basis: source of the estimate: `done`, `measured`, `usual` (usual duration of such stages),
             `last run` or `unknown`.
         reason: why the duration is unknown; otherwise empty.
     """
@@ -248,7 +248,7 @@ def _rivals(study: Study, admissible: Iterable[tuple[str, str, int]]) -> Iterato
         if number < n_pairs:
             yield (
                 f"[select.natural] {reject} and {accept} are too similar: about {number:,} "
-                f"natural sentences are {below.format(reject)}at or above the median of "
+                f"natural sentences have scores {below.format(reject)}at or above the median of "
                 f"{accept}, but {quantity(n_pairs, 'pair')} need {n_pairs:,}. Give more sentences, "
                 "request fewer pairs, or compare other models."
             )
@@ -290,7 +290,7 @@ def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
     if 3 * needed > room:
         yield (
             f"[select.triplets] word_cap: {3 * numbers.selected:,} sentences contain about "
-            f"{needed:,.0f} words that count. This is {needed / max(room, 1):.0%} of the cap "
+            f"{needed:,.0f} capped words. This is {needed / max(room, 1):.0%} of the maximum "
             f"({room:,} for {quantity(len(words), 'word')}), so the selection may fail. Raise "
             f"word_cap to {ceil(3 * needed / max(len(words), 1))}, or select fewer triplets."
         )
@@ -318,7 +318,7 @@ def _analysis(study: Study) -> AnalyzeResponses | type[AnalyzeResponses]:
 
 
 def contrasts_of(study: Study) -> Sequence[ModelContrast]:
-    """Return the contrasts that the analysis tests: its table of contrasts or, without it, all.
+    """Return the contrasts that the analysis tests: those in its table or, without a table, all.
 
     Raises:
         InputError: if the table cannot be read.
@@ -348,9 +348,10 @@ def _expected_waves(step: DesignWaves, n_models: int) -> str:
     trials = step.rules.trials_per_person + step.catch_per_group
     hours = [people * trials * step.seconds_per_trial / 3600 for people in size.people]
     return (
-        f"Waves need about {size.people[0]:,} participants, {hours[0]:,.1f} hours of answers and "
-        f"{size.items[0]:,} triplets of a pair of models. One of five studies needs at least "
-        f"{size.people[1]:,} participants, {hours[1]:,.1f} hours and {size.items[1]:,} triplets. "
+        f"Until a verdict, waves need about {size.people[0]:,} participants, {hours[0]:,.1f} hours "
+        f"of participants' time, and {size.items[0]:,} triplets for the pair of models that needs "
+        f"the most. One of five studies needs at least {size.people[1]:,} participants, "
+        f"{hours[1]:,.1f} hours and {size.items[1]:,} triplets. "
         "In simulations with models and items like those of Golan et al. (2023), "
         f"{size.decided:.0%} of the studies have a verdict after at most "
         f"{step.rules.max_people:,} participants."
@@ -363,7 +364,8 @@ def _tests(study: Study, numbers: StudyNumbers) -> str:
         return _expected_waves(waves, numbers.models)
     if not groups or numbers.models < 2:
         return ""
-    family, needed = over_groups(study, groups), "a section [power] shows how many they need."
+    family = over_groups(study, groups)
+    needed = "a section [power] shows how many participants are needed."
     subject = "Each measure on each kind of trials has"
     if settings.units == "participants":
         return f"{subject} {quantity(family.tests, 'test')} of participants: {needed} {THESE_ITEMS}"

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 _TRAINING, _SCORING = 3.0, 1.5  # durations of measuring a training and a model's scores, seconds
 _SENTENCES, _LARGEST_BLOCK = 64, 256  # number of sentences to score, and maximum for one call
 _MODELS_IN_MEMORY = 3
+# A context is a text that a model reads before a sentence
 _CONTEXTS, _CONTEXT_SECONDS = 4, 5.0  # usual number of contexts, and seconds to compare them
 
 
@@ -189,7 +190,7 @@ class _Searcher:
         reasons = scorer.unscorable(sample)
         scorable = [s for s, why in zip(sample, reasons, strict=True) if why is None]
         if not scorable:
-            raise ContstimError(f"it can score no natural sentence: {reasons[0]}")
+            raise ContstimError(f"the model can score no natural sentence: {reasons[0]}")
         scorer.scores(scorable[:1])  # the first call is slower
         scores: dict[Sentence, float] = {}
         sentences, size, scored, spent = cycle(scorable), 4, 0, 0.0
@@ -209,7 +210,7 @@ class _Searcher:
         return scores
 
     def search(self, specifications: Sequence[str], deadline: float) -> None:
-        """Measure searches of each pair of models in turn, until `perf_counter` is `deadline`."""
+        """Measure searches of each pair of models in turn, until `deadline` (of `perf_counter`)."""
         if not self._profiles.keys() >= {*self.judges}:
             return
         models = [model for model in specifications if model in self._profiles]

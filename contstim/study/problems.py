@@ -1,4 +1,4 @@
-"""Problems of a study file: all are collected, and reported in one message with their lines."""
+"""Problems of a study file: they are collected, and reported in one message with line numbers."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Problems:
 
         Args:
             key: key, such as `("select", "natural", "per_pair")`, or section.
-            text: problem and remedy. It may name keys of this section in backticks. If the file
-                sets one of these keys, the problem is reported at the line of that key.
+            text: problem and remedy. The text may name keys of this section in backticks. If the
+                file sets one of these keys, the problem is reported at the line of that key.
         """
         # Messages may name options of commands, such as --per-pair; a study file has keys instead
         text = _OPTION.sub(lambda option: option[1].replace("-", "_"), text)
@@ -81,7 +81,7 @@ class Problems:
 
     @contextmanager
     def of(self, key: Key) -> Iterator[None]:
-        """Add an error in a `with` statement as a problem of a key, instead of raising it."""
+        """Within a `with` statement, add an error as a problem of a key instead of raising it."""
         try:
             yield
         except ContstimError as error:

@@ -63,25 +63,26 @@ def run_study(
 ) -> StudyRun:
     """Run every stage of a study that is not up to date.
 
-    A stage is up to date if its record has the same inputs, options and version. A stage stays up
-    to date if an input is written again with the same content. During a run, the study's folder is
-    the current folder of the process. The page of the study, `index.html`, is updated when a stage
-    begins, during searches for triplets, and at the end.
+    A stage is up to date if its inputs, options and version equal those in its record, a JSON file
+    next to its output. If an input is written again with the same content, the stage stays up to
+    date. During a run, the study's folder is the current folder of the process. The page of the
+    study, `index.html`, is updated when a stage begins, during searches for triplets, and at the
+    end.
 
     Args:
         study: study from `read_study`.
-        first: name of a stage, or first word of the names of several stages, to rerun even if they
-            are up to date.
-        last: name of a stage, or first word of the names of several stages, after which to stop.
+        first: stages to rerun even if they are up to date: name of a stage, or first word of the
+            names of several stages.
+        last: stages after which the run stops: name of a stage, or first word of several names.
         overwrite: whether files that were changed by hand may be overwritten.
         reporter: receives the messages of steps.
         begin: called with each stage and its state, before the stage runs.
         end: called with each stage and its record, after the stage has run.
 
     Raises:
-        InputError: if the study has no such stage; if an input is missing; if a file that was
-            changed by hand would be overwritten; if contstim did not write `index.html`; if a link
-            leads out of the study's folder; or if another process runs the study.
+        InputError: if no stage matches `first` or `last`; if an input is missing; if a file that
+            was changed by hand would be overwritten; if contstim did not write `index.html`; if a
+            link leads out of the study's folder; or if another process runs the study.
         ContstimError: if a step raises it.
     """
     with chdir(study.folder), _hold_lock():
@@ -175,7 +176,7 @@ def _run_stage(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
         _copy_archived_texts(stage.step.texts_to_edit())
         perform(stage.step, reporter)
     record = record_of(stage)
-    if record is None:  # it was written a moment ago
+    if record is None:  # although `perform` has just written the record
         raise InputError(f"Another program removed the record of {stage.name}. Run it again.")
     _remove(begun_path(stage))
     return record
@@ -197,7 +198,7 @@ def _hold_lock() -> Iterator[None]:
     with file_lock(LOCK, f"process {os.getpid()}") as holder:
         if holder is not None:
             raise InputError(
-                f"This study is being run already, by {holder or 'another process'}. Wait until "
+                f"This study is already being run by {holder or 'another process'}. Wait until "
                 "that process has ended, or stop it."
             )
         for path in (*RESULTS.rglob(".*.partial"), *Path().glob(f".{PAGE}.*.partial")):
@@ -229,7 +230,7 @@ def _edited_text(state: StageState, again: bool) -> str:
     why = "you asked to rerun it" if again else "; ".join(state.reasons)
     return (
         f"{', '.join(state.edited)}: changed by hand after the stage {state.stage.name!r} wrote "
-        f"it. The stage must run again ({why}) and would overwrite the changes. To keep them, move "
-        "the file, and name it in a section of the study file that reads such a file. To discard "
-        "them, run with --overwrite."
+        f"it. The stage must run again ({why}) and would overwrite the changes. To keep the "
+        "changes, move the file, and name it in the section of the study file that reads it. To "
+        "discard the changes, run with --overwrite."
     )

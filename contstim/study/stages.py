@@ -52,7 +52,7 @@ def with_stages(study: Study, sections: Sequence[Section], problems: Problems) -
     """Return the study with its stages, each after the stages whose files it reads."""
     wiring = _Wiring(study, sections, problems)
     stages = []
-    for draft in wiring.drafts:  # `stage` may append drafts
+    for draft in wiring.drafts:  # stages without inputs; `wiring.stage` may append drafts
         try:
             stages.append(wiring.stage(draft))
         except ContstimError as error:
@@ -99,7 +99,7 @@ class _Draft:
 
     Attributes:
         section: section of the stage; a section without keys if the file has no such section.
-        choice: index of the input among alternatives such as `pairs|triplets`.
+        choice: index of the kind of input. For example, `pairs|triplets` has two kinds.
         outputs: name of a field → path of the output.
         reads: kinds of the inputs.
         writes: kind → path of an output.
@@ -116,8 +116,8 @@ class _Draft:
 def _draft(section: Section, choice: int = 0, *, is_first: bool = True) -> _Draft:
     """Return the draft of a stage of a section.
 
-    `choice` is the index of the input among alternatives, such as `pairs|triplets`. Only the first
-    stage of a section uses the paths that the section sets. Other stages use default paths.
+    `choice` is the index of the kind of input, if the section can read several kinds. Only the
+    first stage of a section uses the paths that the section sets. Other stages use default paths.
     """
     step, fields = section.step, fields_of(section.step)
     if not is_first:
@@ -216,7 +216,8 @@ class _Wiring:
             by_default: whether a stage that writes the kind may be added.
         """
         drafts = [w for w in self.drafts if kind in w.writes and w.section.step is not reader]
-        # If a stage reads and writes the kind, such as a selection, readers get only its output
+        # Some stages read and write the kind; for example, a selection reads and writes triplets.
+        # Other stages then read only the output of such a stage
         drafts = [draft for draft in drafts if kind in draft.reads] or drafts
         if drafts:
             return [draft.writes[kind] for draft in drafts]

@@ -1,9 +1,9 @@
 """State of each stage: whether it is done and up to date.
 
-Each stage has a record next to its output. It contains checksums of inputs and outputs, the options
-that differ from the defaults, and the version of the step. `examine` compares this record with the
-current files and options. A stage stays up to date if only the modification time of a file changes.
-It also stays up to date if a new version of contstim has a new option, and its default is used.
+Each stage has a record next to its output. The record contains checksums of inputs and outputs, the
+options that differ from the defaults, and the version of the step. `examine` compares the record
+with the current files and options. A stage stays up to date if only the modification time of a file
+changes. It also stays up to date if a new version of contstim adds an option that is not set.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class StageState:
     def because(self) -> str:
         """The reasons, and notes on missing items and edited files, in one line."""
         missing = self.record is not None and not self.record.complete
-        notes = ["not everything was found"] if missing else []
+        notes = ["fewer items were found than requested"] if missing else []
         return "; ".join(
             (*self.reasons, *notes, *(f"{name} was changed by hand" for name in self.edited))
         )
@@ -157,9 +157,9 @@ def begun_path(stage: StudyStage) -> Path:
 
 
 def stored_basis(stage: StudyStage) -> dict[str, Any] | None:
-    """Return the stored `basis_of` a stage that has begun and is not done; None for other stages.
+    """Return the basis that was stored when an unfinished stage began; None for other stages.
 
-    If the stored basis is damaged, the result is empty.
+    The basis is the value of `basis_of`. If the stored basis is damaged, the result is empty.
     """
     path = begun_path(stage)
     try:
@@ -201,7 +201,7 @@ def _changes(
             yield from (f"without the model {model}" for model in old if model not in new)
             yield from (f"with the model {model}" for model in new if model not in old)
             if old != new and {*old} == {*new}:
-                yield "the order of models"
+                yield "another order of the models"
         elif old != new:
             yield f"{name.replace('_', ' ')}: {_format_value(old)} → {_format_value(new)}"
     old, new = earlier["inputs"], now["inputs"]

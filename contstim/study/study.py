@@ -69,7 +69,7 @@ class TextsSection:
 
     @property
     def natural_text(self) -> Path | None:
-        """Path of the text of natural sentences; None if there is none."""
+        """Path of the text from which natural sentences are taken; None if there is none."""
         return text_path(self.natural, NATURAL_TEXT)
 
 
@@ -241,8 +241,8 @@ class Study:
     def loaded_by(self, step: Step[Any]) -> tuple[Path, ...]:
         """Return the local files of the models that a step loads.
 
-        For a model of the study, return all of its files. For another model, return its path if a
-        section trains the model, such as a judge; its path is then in the folder of results.
+        For a model of the study, return all of its files. For another model, such as a judge,
+        return its path if a section trains the model. This path is in the folder of results.
         """
         loaded = {parse_model(text, text).location for text in step.specifications()}
         models = [model for model in self.models if model.location in loaded]
@@ -279,7 +279,7 @@ def path_pattern(path: str) -> str:
 
 
 def check_links() -> None:
-    """Check that no link in the page or the results leads out of the study's folder.
+    """Check that the page and the results contain no link that leads out of the study's folder.
 
     Users copy a study as a folder, so all results must be in this folder. The current folder must
     be the study's folder.

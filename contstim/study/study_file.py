@@ -92,7 +92,7 @@ def read_study(path: Path | str) -> Study:
     with chdir(path.parent):
         study = _study(path, tables, problems)
     problems.raise_any()
-    assert study is not None, "Without a problem there is a study"
+    assert study is not None, "`_study` returns None only after it has added a problem"
     return study
 
 
@@ -102,7 +102,7 @@ def new_study(
     judges: Sequence[str] = (),
     natural: Path | None = None,
 ) -> Path:
-    """Write a first study file, which runs without changes, and return its path.
+    """Write a study file that can be run without changes, and return its path.
 
     Args:
         folder: folder of the study.
@@ -226,7 +226,8 @@ def _read_sections(
         step = step_named(name)
         rows = table if isinstance(table, list) and table else [table]
         if step is None or not all(isinstance(row, dict) for row in rows):
-            problems.add(key, f"is not a section with options: write [{'.'.join(key)}] and keys.")
+            name = ".".join(key)
+            problems.add(key, f"is not a section with options: write [{name}] and keys below it.")
             continue
         for number, row in enumerate(rows, start=1):
             suffix = () if row is table else (str(number),)

@@ -50,12 +50,13 @@ if TYPE_CHECKING:
 
     ModelPair = tuple[str, str]
 
-# Stages that take seconds, both with toy models and with the numbers of the 2023 study
+# Stages that take only seconds, with toy models and also with as many items as the 2023 study has
 _SHORT = """
 text vocabulary sentences select design review export import simulate analyze questions
 """.split()
 _SHORT_SECONDS = (1.0, 8.0)
-_SIMULATION = 0.008  # seconds of two simulated experiments: with distant and with close rivals
+# Seconds to simulate two experiments: models are similar in one of them, and different in the other
+_SIMULATION = 0.008
 _NGRAM_BYTES = (0.3e6, 3e6)  # bytes of a training text per second
 _EMBEDDED_BYTES = 1e6  # assumed size of a text of the embedded English that does not exist yet
 _GENERATED = (5e-5, 5e-4)  # seconds per sentence of the embedded English
@@ -72,7 +73,7 @@ _NGRAM_SEARCH = (0.1, 5.0)  # seconds per triplet of two n-gram models
 _DOUBT = 1.7  # factor by which a mean over fewer than `SURE` triplets may be wrong
 SURE = 3
 """Minimum number of triplets for a mean time that counts as measured."""
-_TO_END = 3.0  # the measuring process should end this many seconds before the time limit
+_TO_END = 3.0  # seconds before the time limit at which the measuring process should end
 
 Basis = Literal["done", "measured", "usual", "last run", "unknown"]
 Estimate: TypeAlias = tuple[float | None, float | None, Basis, str]
@@ -151,7 +152,7 @@ class TimeEstimates:
         models = [model.text for model in self._study.models]
         if record is not None and record.options.get("models", models) == models:
             return record.seconds, record.seconds, "last run", ""
-        raise ContstimError("no run has measured it yet")
+        raise ContstimError("no run has measured this stage yet")
 
     def _training(self, step: TrainNetwork) -> Estimate:
         key = training_key(step)
@@ -206,7 +207,7 @@ class TimeEstimates:
             return _NGRAM_SEARCH
         if measured.rows:
             fast = slow = measured.seconds / measured.rows
-        else:  # the slower network decides
+        else:  # the slower network determines the time
             fast, slow = map(max, zip(*map(self._row, networks), strict=True))
         fewest, largest = _ROWS[len(networks)]
         low = max(fewest * fast, measured.seconds)
@@ -240,11 +241,11 @@ def _workers_of(execution: Execution) -> int:
 def measure_study(
     study: Study, supply: NaturalSupply | None, times: Times, seconds: float, reporter: Reporter
 ) -> list[str]:
-    """Measure training, scoring and searches of stages that are not done, and add them to `times`.
+    """Measure training, scoring and searches of stages that are not done; add the times to `times`.
 
-    Another process measures, and is killed after `seconds`. It receives the natural sentences and
-    words that no stage has written yet. If the study is running, the file of the times is not
-    written, because the run writes to it. The current folder must be the study's folder.
+    A separate process measures, and is killed after `seconds`. The process receives the natural
+    sentences and words that no stage has written yet. If the study is running, the file of times is
+    not written, because the run writes this file. The current folder must be the study's folder.
 
     Returns:
         A sentence for each failed measurement.

@@ -1,7 +1,8 @@
 """Verification that files have not changed since commands wrote them.
 
-A command writes a record next to its output, with checksums of all inputs and outputs. Comparing
-these records with the files in a folder shows, without a rerun, which results are up to date:
+A command writes a record next to its output, with checksums of all inputs and outputs.
+`verify_folder` compares these records with the files in a folder. So it finds results that are not
+up to date, without running the commands again:
 
     natural.txt --(score)--> scores.csv --(select)--> pairs.csv
          |                       |                        |
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 _MAX_COMMAND = 60  # maximum number of characters of a command in a sentence
-_MAX_ROWS = 3  # if more files have the same state and sentence, they are listed as one row
+_MAX_ROWS = 3  # if more files than this have the same state and sentence, one row lists them
 
 
 class FileState(StrEnum):
@@ -82,9 +83,10 @@ class FolderCheck:
     """Result of the verification of a folder.
 
     Attributes:
-        files: all files, sorted by state, the most urgent first, and by path.
-        done_again: for an archive that was run again, name of a result → whether the new result
-            equals the archived one. Certificates are left out, because they contain durations.
+        files: all files, sorted by state (the most urgent first), then by path.
+        done_again: name of a result → whether the new result equals the archived result; empty
+            unless the study of an archive was run again. Certificates are left out, because they
+            contain durations.
     """
 
     files: tuple[CheckedFile, ...]
@@ -143,12 +145,12 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
         for file in _archived(folder, manifest):
             state = by_path[file.path].state if file.path in by_path else FileState.UNRECORDED
             differs = file.state is not FileState.HOLDS
-            # For a file that is as listed and as recorded, keep the sentence about the record
+            # If a file matches the list and its record, keep the sentence about the record
             if state is FileState.UNRECORDED or (state in _FINE and differs):
                 by_path[file.path] = file
         files = [*by_path.values()]
     elif any((folder / name).exists() for name in (ARCHIVED, ENVIRONMENT)):
-        sentence = "this is an archive, and without its list it cannot be verified."
+        sentence = "the folder is an archive, which cannot be verified without this list of files."
         files.append(CheckedFile(MANIFEST, FileState.MISSING, sentence))
     order = list(FileState)
     files.sort(key=lambda file: (order.index(file.state), file.path))
@@ -182,7 +184,7 @@ def _unrecorded(
 
 
 def _archived(folder: Path, manifest: Manifest) -> Iterator[CheckedFile]:
-    """Compare an archive with its list: yield files as listed, edited, missing or added.
+    """Compare an archive with its list, and yield each file with its state.
 
     If a run of the study has changed the page, its state is CHANGING. Files that the receiver must
     supply may be absent. Outputs of a new run, and files of git and macOS, are ignored.
@@ -193,13 +195,13 @@ def _archived(folder: Path, manifest: Manifest) -> Iterator[CheckedFile]:
         path = folder / name
         if not path.is_file():
             if name not in to_supply:
-                yield CheckedFile(name, FileState.MISSING, f"{MANIFEST} lists it; it was removed.")
+                yield CheckedFile(name, FileState.MISSING, f"listed in {MANIFEST}, but removed.")
         elif checksum(path) == listed_checksum:
-            yield CheckedFile(name, FileState.HOLDS, f"as {MANIFEST} lists it.")
+            yield CheckedFile(name, FileState.HOLDS, f"its checksum equals that in {MANIFEST}.")
         elif name == PAGE.name and (folder / RESULTS).is_dir():
             yield CheckedFile(name, FileState.CHANGING, "a run of the study writes it.")
         else:
-            yield CheckedFile(name, FileState.EDITED, f"not as {MANIFEST} lists it.")
+            yield CheckedFile(name, FileState.EDITED, f"its checksum is not that in {MANIFEST}.")
     ignored = {MANIFEST, PAGE.name, *listed}
     for path in folder.rglob("*"):
         name = path_from(folder, path)
@@ -247,7 +249,7 @@ def _read_records(folder: Path, files: Iterable[Path]) -> tuple[list[Record], li
                 # A record without checksums belongs to a database, which still changes, or to
                 # exported files. The folder of exported files has another record
                 if output.exists():
-                    remark(output, FileState.CHANGING, "its record has no checksum of it.")
+                    remark(output, FileState.CHANGING, "its record contains no checksum.")
             elif record is None or not record.outputs:
                 remark(path, FileState.UNREADABLE, "it is not a record with checksums of outputs.")
             else:
@@ -270,7 +272,7 @@ def _command(record: Record) -> str:
 
 
 class _Chain:
-    """Chain of commands, whose outputs are inputs of other commands; finds changed files.
+    """Chain of commands: an output of one command can be an input of another. Finds changed files.
 
     Args:
         folder: folder to which paths in sentences are relative.
@@ -309,7 +311,10 @@ class _Chain:
                 return FileState.MISSING, f"{_command(writers[-1])} wrote it, but it was removed."
             return FileState.MISSING, f"it does not exist; it was used for {outputs}."
         if not writers:
-            return FileState.GIVEN, f"no command of this folder wrote it; used for {outputs}."
+            return (
+                FileState.GIVEN,
+                f"no command of this folder wrote it; it was used for {outputs}.",
+            )
         maker = self._maker(name)
         if maker is None:
             return FileState.EDITED, self._describe_edit(name, writers[-1])
@@ -327,7 +332,7 @@ class _Chain:
     def _describe_edit(self, name: str, last: Record) -> str:
         is_folder, now = Path(name).is_dir(), self._now[name]
         change = "a file in it was changed, added or removed" if is_folder else "changed"
-        text = f"{change} after {_command(last)} wrote it, by hand or by another program."
+        text = f"{change}, by hand or by another program, after {_command(last)} wrote it."
         # Two files may have been exchanged
         for other_name, writers in self._writers.items():
             if other_name != name and any(record.outputs[other_name] == now for record in writers):
@@ -399,5 +404,5 @@ def summary(check: FolderCheck) -> str:
         )
         text += f"{join_names(differing)}."
     elif again:
-        text += f" {quantity(len(again), 'result')} of the new run and {ARCHIVED} agree."
+        text += f" {quantity(len(again), 'result')} of the new run equal those in {ARCHIVED}."
     return text

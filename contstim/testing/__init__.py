@@ -1,4 +1,4 @@
-"""Tools for users' tests: models without a download, contracts, artificial participants.
+"""Tools for users' tests: models without a download, inheritable tests, artificial participants.
 
 models        MockModel: scores that a test defines. TableModel: random scores, with estimates and
               bounds. ToyModel: random probabilities that add up to 1 over all sentences

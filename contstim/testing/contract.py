@@ -1,5 +1,8 @@
 """Guarantees of every scorer and every language model, as tests to inherit.
 
+A scorer gives each sentence a score. A language model is a scorer whose scores are
+log-probabilities.
+
 To test a new model, inherit a class and define a fixture:
 
     class TestMine(LanguageModelContract):
@@ -106,7 +109,7 @@ class ScorerContract:
                 model.scores([sentence])
 
     def reads_as_text(self, model: Scorer, sentence: Sentence, position: int) -> bool:
-        """Return True if a word is read like an unknown word, or as tokens of plain text.
+        """Return True if the model reads a word like an unknown word, or as tokens of plain text.
 
         Override this method for models that neither read words nor have a `checkpoint`.
         """
@@ -189,8 +192,8 @@ class ScorerContract:
         assert model.replacement_scores(SENTENCES[0], 0, ()).shape == (0,)
         assert model.replacements(SENTENCES[0], 0, ()).exact.shape == (0,)
 
-    # Special tokens that the model reads as text must have equal scores as candidates and in
-    # sentences
+    # If the model reads a special token as text, a sentence with this token must have the same
+    # score in `replacement_scores` (as a candidate) and in `scores`
     def test_a_sign_is_a_candidate_like_any_unknown_word(self, model: Scorer) -> None:
         sentence = SENTENCES[0]
         signs = [s for s in SIGNS if model.unscorable([sentence.replace(3, s)]) == [None]][:3]
@@ -246,7 +249,7 @@ class LanguageModelContract(ScorerContract):
         (terms,) = model.token_log_probs([continuation.sentence])
         return sum(term.log_prob for term in terms if term.word >= continuation.start)
 
-    # log p(words | words before) is the sum of the terms of these words
+    # log p(continuation | preceding words) is the sum of the terms of the continuation's words
     def test_continuations_are_sums_over_their_words_or_refused(self, model: LanguageModel) -> None:
         continuations = [Continuation(s, start) for s in SENTENCES[:3] for start in range(len(s))]
         if not self.continues(model):

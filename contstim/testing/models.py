@@ -1,4 +1,7 @@
-"""Models for tests without a download: with given, random or letter-based scores."""
+"""Models for tests without a download: with given, random or letter-based scores.
+
+A replacement is a sentence in which one word is replaced; searches compare many replacements.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ SAYS = ("exact", "estimate", "bound")
 LETTERS = string.ascii_letters + string.digits + "'-"
 _OTHER, _SPACE, _BOUNDARY = len(LETTERS), len(LETTERS) + 1, len(LETTERS) + 2
 _NUMBERS = {letter: number for number, letter in enumerate(LETTERS)}
-# Typical probability that a space follows a letter, and that the boundary follows it
+# Typical probability that a space follows a letter. A boundary follows a letter as often
 _END_PROBABILITY = 0.15
 
 
@@ -86,6 +89,7 @@ class TableModel(LanguageModel):
             of the new word. `bound`: the sum of the random numbers up to the new word, as in
             left-to-right models.
         draft_error: maximum error of the scores of a draft with effort 0, nats; None for no draft.
+            A draft is a cheaper model that estimates the scores; more effort reduces the errors.
 
     Attributes:
         scored_sentences: sentences scored by `log_probs`, in order.

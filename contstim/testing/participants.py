@@ -84,8 +84,8 @@ def take_part(
         The acknowledged responses.
 
     Raises:
-        InputError: if the address is invalid, the study has other trials, or the journal cannot be
-            used or belongs to another run.
+        InputError: if the address is invalid, if the trials of the study differ from those of
+            `people`, or if the journal cannot be used or belongs to another run.
         WorkerError: if the server refuses a request or does not respond.
     """
     check_web_address(settings.url)
@@ -175,7 +175,7 @@ class _Run:
             address, body = "api/resume", {name: joined[name] for name in ("participant", "secret")}
             remedy = (
                 f" {self.journal.path} contains participants that are not in the database of this "
-                "server. Delete it, or set another --out."
+                "server. Delete this file, or set another --out."
             )
         reply = await self._request("POST", address, remedy, json=body)
         names = ("participant", "secret", "group", "seed")
@@ -209,8 +209,8 @@ class _Run:
     ) -> dict[str, Any]:
         """Send a request, and return the JSON object of the response.
 
-        Retry if the server or the network fails, for `patience` seconds. `remedy` is appended to
-        the error message if the server refuses the request.
+        If the server or the network fails, retry for `patience` seconds. If the server refuses the
+        request, append `remedy` to the error message.
 
         Raises:
             WorkerError: if the server refuses the request, or does not respond within `patience`.
@@ -267,7 +267,7 @@ class LocalCopy:
 class Journal:
     """File with one event per line, which restores the states of all participants.
 
-    The first line stores `run`, the settings that a resumed run must share.
+    The first line stores `run`, the settings that must be the same when the run is resumed.
 
     Raises:
         InputError: if the file cannot be used, or belongs to another run.
@@ -289,7 +289,7 @@ class Journal:
         if events and entries[0].get("run") != run:
             raise InputError(
                 f"{path} belongs to a run with other settings (model, noise, lapses, seed, server) "
-                "or other trials. Delete it, or set another --out."
+                "or other trials. Delete this file, or set another --out."
             )
         write_text(path, "".join(json.dumps(e) + "\n" for e in [{"run": run}, *events]))
         self._file = path.open("a", encoding="utf-8", buffering=1)

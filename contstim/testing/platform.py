@@ -8,7 +8,8 @@
 
 Tests of a platform without a reader inherit `ExportContract`. Tests of a platform without an
 exporter inherit `ReadContract`. If the exported tables have the columns `list_name`, `trial_id`,
-`left`, `left_sentence` and `right_sentence`, no further definitions are needed.
+`left`, `left_sentence` and `right_sentence`, no further definitions are needed. A list contains the
+trials of one group.
 """
 
 from __future__ import annotations
@@ -97,8 +98,8 @@ class PlantedAnswers:
     """Random ratings of participants. Tests compare them with the ratings that a reader returns.
 
     Attributes:
-        responses: responses in the order of calls of `press`, with ratings from sentence_1 to
-            sentence_2.
+        responses: responses in the order of calls of `press`. Ratings go from 1 (certainly
+            sentence_1) to 6 (certainly sentence_2).
     """
 
     def __init__(self, trials: Sequence[Trial], seed: int = 5) -> None:
@@ -249,7 +250,7 @@ class ExportContract:
         ("files", "message"),
         [
             ({"index.html": "mine", "README.md": "mine"}, "contains other files"),
-            # An export to another platform, with a file that is needed to read its answers
+            # An export to another platform, with a file that is needed to read answers from there
             (
                 {
                     "key.csv": "tag,trial_id",

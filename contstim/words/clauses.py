@@ -125,7 +125,7 @@ def _skip(tags: Sequence[str], start: int, skipped: frozenset[str]) -> int:
 
 
 def n_main_verbs(words: Sequence[str], tags: Sequence[str]) -> int:
-    """Count finite verbs, minus one for each subordinate clause inside the sentence."""
+    """Count finite verbs, and subtract one for each subordinate clause inside the sentence."""
     finite = [is_finite(tag) for tag in tags]
     inner = sum(
         tag.split("+")[0] in _SUBORDINATE

@@ -27,10 +27,10 @@ from contstim.words.sentence import Sentence, normalise_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# No hyphen, which may be a minus, and no full stop, which may belong to an abbreviation
+# Without the hyphen, which may be a minus, and the full stop, which may end an abbreviation
 _PUNCTUATION = "\"'“”‘’«»()[]{}<>,;:*_…–—!?"
-# NLTK's Punkt does not know end marks of other scripts, such as `。`. So texts are first split at
-# these marks, which do not occur in abbreviations
+# NLTK's Punkt does not know end marks of non-Latin scripts, such as `。`. So texts are first split
+# at these marks, which do not occur in abbreviations
 _SENTENCE_SPAN = regex.compile(
     r"(?V1s).+?(?:[\p{Sentence_Break=STerm}--[!?]][\p{Sentence_Break=Close}--\p{Ps}]*|\Z)"
 )
@@ -43,7 +43,7 @@ _FIRST_LINES, _STRIDE = 10_000, 10
 
 # A line without any of these strings cannot match `_TOKENISED`, which is slower
 _PARTS = (" ,", " .", " n't", " n’t", " '", " ’", "``", "-LRB-", "-RRB-", "@-@", " 、", " 。")
-# The pattern does not match the ellipsis `. . .`, or signs that follow a space in French
+# The pattern matches neither the ellipsis `. . .`, nor the signs before which French has a space
 _TOKENISED = re.compile(
     r"(?<=[^\s.,]) [,.、。](?! \.)(?!\S)"
     r"|(?<=\w) (?:n['’]t|['’](?:s|re|ve|ll|d|m))(?!\S)"
@@ -75,7 +75,7 @@ class TextNotes:
     example: str = ""
 
     def normalise(self, line: str) -> str:
-        """Count a line, and return it normalised."""
+        """Count a line, and return the normalised line."""
         self.lines += 1
         if self.lines <= _FIRST_LINES or self.lines % _STRIDE == 0:
             self.examined += 1
@@ -116,21 +116,21 @@ class TextNotes:
         if self.is_tokenised:
             yield (
                 f"{name} is tokenised: {self.tokenised / self.examined:.0%} of the sentences "
-                "have spaces before punctuation or before parts of words, such as "
-                f"{self.example[:60]!r}. Sub-word models score such text too low. Detokenise it "
-                "first, for instance with TreebankWordDetokenizer of nltk. For word-level models "
-                "that were trained on tokenised text, leave it unchanged."
+                "have spaces before punctuation or before parts of words (for example, "
+                f"{self.example[:60]!r}). Sub-word models score such text too low. Detokenise the "
+                "text first, for instance with TreebankWordDetokenizer of nltk. For word-level "
+                "models that were trained on tokenised text, leave the text unchanged."
             )
 
 
 def read_lines(path: Path | str, notes: TextNotes | None = None) -> Iterator[str]:
     """Yield the non-blank lines of a UTF-8 text, stripped and normalised (`normalise_text`).
 
-    The path `-` is standard input. Files `.gz` are decompressed.
+    The path `-` is standard input. Files whose names end in `.gz` are decompressed.
 
     Raises:
-        CorpusError: if the file cannot be read or is blank, or a line is not UTF-8 or has a null
-            character.
+        CorpusError: if the file cannot be read or contains only white space; if a line is not UTF-8
+            or has a null character.
     """
     empty = True
     with _open(path) as file:
@@ -151,9 +151,9 @@ def read_sentences(
 
     By default, each line with a letter or digit is a sentence. Running prose is split by NLTK's
     Punkt algorithm (Kiss & Strunk 2006), which learns abbreviations from the text itself. It is
-    also split at end marks of other scripts, such as `。`. Punctuation around the words of prose
-    is removed, except full stops of abbreviations inside a sentence. `notes` counts changed and
-    tokenised lines.
+    also split at end marks of non-Latin scripts, such as `。`. Punctuation around the words of
+    prose is removed, except full stops of abbreviations inside a sentence. `notes` counts changed
+    and tokenised lines.
 
     Raises:
         CorpusError: see `read_lines`; without `prose`, also if no line has a letter or digit.

@@ -36,21 +36,21 @@ class SentenceRule:
     Attributes:
         reason: reason for a rejection, such as "a word occurs twice".
         loosened_by: setting that loosens or removes the rule, for messages.
-        looser: function that returns looser settings, each with the rule for this setting; None if
-            the rule can only be removed.
+        looser: function that returns looser setting → rule with this setting; None if the rule can
+            only be removed.
         fresh: function that returns a copy of the rule without remembered sentences; None if the
             rule remembers no sentences.
     """
 
     reason: str
     rejects: Callable[[Sentence], bool]
-    loosened_by: str = "`every_line`, with the other rules of this kind"
+    loosened_by: str = "`every_line`, which also removes other rules for whole sentences"
     looser: Callable[[], dict[str, SentenceRule]] | None = None
     fresh: Callable[[], SentenceRule] | None = None
 
 
 def word_count(words: int, max_words: int | None = None) -> SentenceRule:
-    """Require `words` to `max_words` words; by default exactly `words` words.
+    """Require that a sentence has `words` to `max_words` words; by default exactly `words` words.
 
     Raises:
         InputError: if `words` is below 1 or above `max_words`.
@@ -68,7 +68,7 @@ def word_count(words: int, max_words: int | None = None) -> SentenceRule:
 
 
 def distinct_words(repeatable: frozenset[str] = frozenset()) -> SentenceRule:
-    """Require that no word occurs twice, compared in lower case, except `repeatable` words."""
+    """Require that no word except `repeatable` words occurs twice; the case of words is ignored."""
     return SentenceRule(
         "a word occurs twice", lambda sentence: repeats(sentence.words, repeatable), "`repeats`"
     )
@@ -84,7 +84,7 @@ def in_vocabulary(vocabulary: Vocabulary) -> SentenceRule:
 
 
 def without(phrases: Iterable[str]) -> SentenceRule:
-    """Exclude words or phrases, compared in lower case and as whole words."""
+    """Exclude sentences that contain a word or phrase as whole words; case is ignored."""
     # Spaces on both sides, so that "art" does not match "start" or "artist"
     spaced = [f" {' '.join(phrase.lower().split())} " for phrase in phrases]
 
@@ -168,7 +168,7 @@ def _lacks_partner(sentence: Sentence) -> bool:
 
 
 def few_names(names: frozenset[str], max_names: int) -> SentenceRule:
-    """Require at most `max_names` words of `names`.
+    """Require that at most `max_names` words of a sentence are in `names`.
 
     Raises:
         InputError: if `max_names` is below 0.
@@ -266,8 +266,8 @@ def costs_of_rules(
     """For each rule, compute how many more distinct sentences pass if only this rule is loosened.
 
     Returns:
-        Number of additional sentences, reason of the rule, and setting that loosens the rule; the
-        largest number first.
+        For each looser setting: number of additional sentences, reason of the loosened rule, and
+        the setting. The largest number is first.
     """
     loosenings: dict[SentenceRule, Mapping[str, SentenceRule | None]] = {
         rule: rule.looser() if rule.looser else {rule.loosened_by: None} for rule in rules

@@ -2,9 +2,10 @@
 
     Zipf = log10((count + 1) / (tokens in millions + types in millions)) + 3
 
-The Zipf value is log10 of the frequency in a thousand million words, with Laplace smoothing. Rare
-words have values from 1 to 3, frequent words from 4 to 7 (van Heuven, Mandera, Keuleers & Brysbaert
-2014, *SUBTLEX-UK*, Quarterly Journal of Experimental Psychology 67). Case is ignored.
+Tokens are all occurrences of words; types are different words. The Zipf value is log10 of the
+frequency in a thousand million words, with Laplace smoothing. Rare words have values from 1 to 3,
+frequent words from 4 to 7 (van Heuven, Mandera, Keuleers & Brysbaert 2014, *SUBTLEX-UK*, Quarterly
+Journal of Experimental Psychology 67). Case is ignored.
 """
 
 from __future__ import annotations

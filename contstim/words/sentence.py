@@ -145,13 +145,13 @@ class Sentence:
         `Sentence.parse(sentence.text) == sentence` is true for every sentence.
 
         Raises:
-            SentenceError: if the text has no words or an invalid word (see `WORDS_ARE`), or `text`
-                is not a string, such as a number in a table.
+            SentenceError: if the text has no words or an invalid word (see `WORDS_ARE`), or if
+                `text` is not a string but, for example, a number in a table.
         """
         if not isinstance(text, str):
             raise SentenceError(f"{shortened(text)} is not a sentence; expected a text with words.")
         text = normalise_text(text).strip()
-        # Nearly all texts end in one of three marks, so this test is for speed
+        # This test is for speed, because nearly all texts end in one of three marks
         bare, end = (text[:-1], text[-1]) if text.endswith(END_MARKS) else split_end(text)
         words = tuple(bare.split())
         if not words:
@@ -229,7 +229,7 @@ def repeats(words: Iterable[str], repeatable: frozenset[str] = frozenset()) -> b
 
 
 def all_but_one(words: tuple[str, ...]) -> set[tuple[int, tuple[str, ...]]]:
-    """Return each position of a word sequence, with the words at the other positions.
+    """For each position of a word sequence, return the position and the words at all others.
 
     Two different sequences of equal length share an entry only if they differ by one word.
     """
@@ -253,7 +253,7 @@ def special_sign(text: str) -> str | None:
     """Return the first special token of any model in a text; None if there is none.
 
     These are words between `<` and `>`, the signs `<|` and `|>`, names such as `mask` in square
-    brackets (in any case), and `SPACE_SIGN`.
+    brackets (in upper or lower case), and `SPACE_SIGN`.
     """
     match = _SPECIAL.search(text)
     return None if match is None else match[0]

@@ -5,7 +5,7 @@ these counts, a hidden Markov model computes the likeliest tag sequence of a sen
 
     The      dog      sleeps
     AT0      NN1      VVZ 97 %, NN2 3 %           frequency of each word's tags
-       often    VVZ often, NN2 rarely after NN1   frequency of tag pairs
+    NN1 often follows AT0; VVZ often follows NN1, NN2 rarely      frequency of tag pairs
 
 The tagset is that of the text. The included English table uses the basic tagset of the British
 National Corpus (C5).
@@ -55,7 +55,7 @@ class TaggedWord:
     """A word with one of its tags; fields are the columns of a table of tags.
 
     Attributes:
-        word: word; names as written, all others in lower case.
+        word: word; names are as written, all other words are in lower case.
         lemma: dictionary form; empty if it is the word itself.
         kinds: subclasses of the part of speech, separated by spaces, the main one first. A noun's
             kinds are person, animal or time. A verb's kinds are its frequent complements. Other
@@ -155,9 +155,10 @@ class TagTable:
     ) -> BoolArray:
         """Return a mask of the candidates `words` that fit a replaced word, (n_words,).
 
-        The replaced word has the kind and the tag. At least half of a candidate's occurrences must
-        have the tag. The candidate must have the kind; if `kind` is empty, it must have no kind.
-        `initial` means that the replaced word starts a sentence.
+        `kind` and `tag` are the kind and the tag of the replaced word. At least half of a
+        candidate's occurrences must have this tag. The candidate must also have this kind; if
+        `kind` is empty, the candidate must have no kind. `initial` means that the replaced word
+        starts a sentence.
         """
         key = kind, tag, words, initial
         if key not in self._fitting:
@@ -178,7 +179,7 @@ class TagTable:
         return sum(map(self.lists, words)) / len(words) if words else 1.0
 
     def fits(self, words: Collection[str]) -> bool:
-        """Return True if the table has at least half of the words, as a sign of their language."""
+        """Return True if the table has at least half of the words: they are in its language."""
         return self.share_listed(words) >= _MIN_SHARE_LISTED
 
     def lemma(self, word: str) -> str:
@@ -279,7 +280,7 @@ class TagTable:
         return odd
 
     def _viterbi(self, sentence: Sentence) -> tuple[str, ...]:
-        # Last tag → log-probability and tags of the likeliest sequence that ends in it
+        # Last tag → log-probability and tags of the likeliest sequence that ends in this tag
         rows: dict[str, tuple[float, tuple[str, ...]]] = {START: (0.0, ())}
         for index, word in enumerate(sentence.words):
             shares = self.shares(word, initial=index == 0) or {"": 1.0}

@@ -1,4 +1,4 @@
-"""Select the words of a text that are suitable for experiments.
+"""Select words that are suitable for experiments from a text.
 
 Text from the web or from books contains non-words: initials, parts of addresses, fragments from a
 tokenizer, words in capitals. Three criteria decide whether a string is a suitable word:
@@ -51,7 +51,7 @@ _OF_NO_SCRIPT = {"MODIFIER", "COMBINING"}
 NAMES_ARE_CAPITALISED = 0.95
 """A word is a name if at least this share of its occurrences inside sentences is capitalised."""
 MANY_NAMES = 0.12
-"""If the share of names inside sentences is above this, capitals do not indicate names.
+"""If the share of names inside sentences is above this limit, capitals do not indicate names.
 
 English textbooks have a share of 0.06. German texts exceed the limit, because all nouns have
 capitals.
@@ -90,7 +90,7 @@ class WordRules:
             every letter may be a word.
         vowels: vowels without accents. A word in the script of the vowels must have a vowel.
         onsets: pairs of consonants that may begin a word in lower case. Other pairs indicate a
-            fragment, such as `ndez` from a name with an accent.
+            fragment of a word. For example, `ndez` is a fragment of a name with an accent.
         short_words: all short words of the language. Other lower-case words of the same lengths are
             abbreviations.
         common: words that are never names, such as `why`. In a small text they may occur only at
@@ -145,7 +145,7 @@ class WordRules:
         bare = unicodedata.normalize("NFD", folded)
         has_vowels = bool(self.vowels) and scripts == _scripts("".join(self.vowels))
         is_shortened = folded in self.abbreviations or (has_vowels and not self.vowels & {*bare})
-        if word == folded:  # names may have other onsets and be shorter
+        if word == folded:  # names may have other onsets, and may be shorter
             start = bare[:2]
             has_onset = bool(self.vowels & {*start}) or start in self.onsets
             is_short = len(word) in self._short_lengths and word not in self.short_words
@@ -174,7 +174,7 @@ class WordRules:
         return self._address.search(sentence.bare) is not None
 
     def unwanted(self, word: str) -> Reason | None:
-        """Return the reason if a word or a part of it is excluded or blocked; otherwise None."""
+        """Return the reason why a word or a part of the word is excluded or blocked, or None."""
         parts = {word.lower(), *_parts(word.lower())}
         if parts & self.excluded:
             return Reason.EXCLUDED
@@ -207,7 +207,7 @@ class DroppedWord:
 
 @dataclass(frozen=True)
 class TextWords:
-    """The words of a text, sorted into suitable words and others.
+    """The words of a text, sorted into suitable and excluded words.
 
     Attributes:
         names: all names in the text, most frequent first.

@@ -193,7 +193,7 @@ def test_late_list_counts_later_and_rules_are_fixed(folder: Path) -> None:
     wave_numbers = [a.wave for a in read_answers(Path(f"{step.out}.answers.csv")) if a.list == "4"]
     assert {*wave_numbers} == {2}
     for rule in ({"alpha": 0.1}, {"margin": 0.2}):
-        with pytest.raises(InputError, match="looked at"):
+        with pytest.raises(InputError, match="an earlier verdict used"):
             make_step(folder, **rule).run()
 
 
@@ -220,7 +220,7 @@ def test_first_wave_from_a_design(folder: Path) -> None:
     write_table(folder / "first.csv", trial_columns(design.trials))
     step = start(folder, first=folder / "first.csv")
     assert read_trials(step.out) == design.trials
-    with pytest.raises(InputError, match="multiple of the 2 groups"):
+    with pytest.raises(InputError, match="multiple of 2, the number of groups"):
         make_step(folder, first=folder / "first.csv", people_per_wave=3).run()
     twins = build_design(
         triplets=some_triplets(6, MODELS),

@@ -369,7 +369,7 @@ def test_plan_suggests_a_feasible_word_cap(study: Path) -> None:
     cautions = join_cautions(study)
     assert share > 1 / 3
     assert "[select.triplets] word_cap" in cautions
-    assert f"words that count. This is {share:.0%} of the" in cautions
+    assert f"capped words. This is {share:.0%} of the maximum" in cautions
     (suggested_cap,) = re.findall(r"Raise word_cap to (\d+)", cautions)
     change(study, ("word_cap = 3", f"word_cap = {suggested_cap}"))
     assert "[select.triplets] word_cap" not in join_cautions(study)

@@ -95,7 +95,7 @@ def test_states_of_a_chain(folder: Path, change: str) -> None:
 def test_sentences_name_command_and_new_place_of_content(folder: Path) -> None:
     _change(folder, "swap natural.txt and trials.csv")
     texts = {file.path: file.sentence for file in verify_folder(folder).files}
-    assert texts["natural.txt"].startswith("changed after 'contstim make natural.txt' (")
+    assert "another program, after 'contstim make natural.txt' (" in texts["natural.txt"]
     assert texts["natural.txt"].endswith("It now has the recorded content of trials.csv.")
     assert texts["scores.csv"].startswith("made of an earlier natural.txt by 'contstim make scores")
     assert "made of scores.csv, which is stale itself" in texts["pairs.csv"]
@@ -170,7 +170,7 @@ def test_folder_with_one_record(tmp_path: Path) -> None:
     (tmp_path / "export" / "more.html").write_text("more")
     (file,) = verify_folder(tmp_path).wrong
     assert (file.path, file.state) == ("export", EDITED)
-    assert file.sentence.startswith("a file in it was changed, added or removed after ")
+    assert file.sentence.startswith("a file in it was changed, added or removed, by hand or ")
     write_record(tmp_path / "export" / "page.html")
     (tmp_path / "export" / "page.html").write_text("by hand")
     assert [file.path for file in verify_folder(tmp_path).wrong] == ["export/page.html"]
@@ -210,7 +210,8 @@ def test_new_results_are_compared_with_archived_ones(tmp_path: Path) -> None:
     assert {file.state for file in check.files} == {HOLDS}
     assert check.done_again == {"results/pairs.csv": True, "results/trials.csv": True}
     assert summary(check) == (
-        "all files are up to date (holds 8). 2 results of the new run and archived-results agree."
+        "all files are up to date (holds 8). 2 results of the new run equal those in "
+        "archived-results."
     )
     _make(tmp_path / "results", "trials.csv", "e", "pairs.csv")
     text = "Of 2 results of the new run, these differ from archived-results: results/trials.csv."

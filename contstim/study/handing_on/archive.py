@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from contstim.study.study import Study, StudyStage
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
-_STORES = "stores"  # folder in the results with stores, which are only caches
+_STORES = "stores"  # folder of the results with stores, which are caches of scores and searches
 LARGEST = 500
 """Default size in megabytes above which an input is not copied but listed with its checksum."""
 
@@ -66,26 +66,26 @@ def archive_study(
     as_it_is: bool = False,
     reporter: Reporter = SILENT,
 ) -> tuple[Manifest, int]:
-    """Write a study with its inputs, results, environment and texts, completely or not at all.
+    """Write an archive of a study with its inputs, results, environment and texts.
 
-    Two archives of a study from the same machine are identical if SOURCE_DATE_EPOCH sets the date.
-    All files have this date, and are sorted by name.
+    After an error, no incomplete archive remains. Two archives of a study from the same machine are
+    identical if SOURCE_DATE_EPOCH sets the date. All files have this date, and are sorted by name.
 
     Args:
         study: study from `read_study`.
         out: a file that ends in `.zip`, or a new folder.
         without: files or folders to exclude; the archive lists their names and checksums.
         largest: size in megabytes above which inputs are excluded, too.
-        as_it_is: whether stages may be stale, missing or changed by hand.
+        as_it_is: whether stages may be stale or missing, and their outputs changed by hand.
         reporter: receives the names of excluded files.
 
     Returns:
         The manifest, and the number of questions in the texts that the author must answer.
 
     Raises:
-        InputError: if stages are stale, missing or changed by hand; an excluded file does not
-            exist; the folder is not empty; `out` is a file of the study; or a file cannot be read
-            or written.
+        InputError: if stages are stale or missing, or their outputs were changed by hand; if an
+            excluded file does not exist; if the folder is not empty; if `out` is a file of the
+            study; or if a file cannot be read or written.
     """
     out = out.absolute()
     if out.suffix != ".zip" and out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -99,8 +99,8 @@ def archive_study(
             listed = "\n".join(f"  {doubt}" for doubt in doubts)
             raise InputError(
                 f"The results do not follow from this study file:\n{listed}\nRun 'contstim run "
-                f"{study.path.name}' first, and name files that were changed by hand in the study "
-                "file. Or use --as-it-is; the texts of the archive then contain these sentences."
+                f"{study.path.name}' first. If a file was changed by hand, name it in the study "
+                "file. Or use --as-it-is: the archive's texts then contain the sentences above."
             )
         study_text, inputs = study_inputs(study, read_text(study.path.name))
         results, unclaimed = _results(stages)
@@ -170,10 +170,9 @@ def archive_study(
 def _without_identities(
     study: Study, text: str, inputs: Mapping[str, Path]
 ) -> tuple[str, dict[str, Path]]:
-    """Return the text of a study file and its inputs, without the database of a server.
+    """Return the text of a study file and its inputs, without the database of contstim's server.
 
-    If a section imports the database, a table of responses replaces it.
-
+    If the section [import.collected] imports the database, a table of responses replaces both.
     The database identifies participants, and the record of the server may contain payment codes.
     """
     stage = next((s for s in study.stages if s.key[:2] == ("import", "collected")), None)
@@ -188,9 +187,9 @@ def _without_identities(
         n_sections = min(n_sections, n_headers)
     if n_sections != 1:
         raise InputError(
-            "An archive contains a table of responses instead of the database, and its study file "
-            "must name this table. Write the header [import.collected] and the header of each "
-            "section that reads responses on separate lines."
+            "An archive contains a table of responses instead of the server's database, and its "
+            "study file must name this table. Write the header [import.collected] on a line of its "
+            "own, and also the header of each section that reads responses."
         )
     private = {*stage.step.files, *map(record_path, stage.step.files)}
     answers = {table: responses, questions_beside(table): questions_beside(responses)}
@@ -274,7 +273,7 @@ def _write_zip(contents: Mapping[str, Path], out: Path, date: str) -> None:
             # Zip files cannot store a date before 1980
             info = zipfile.ZipInfo(f"{out.stem}/{name}", max(stamp, (1980, 1, 1, 0, 0, 0)))
             info.compress_type = zipfile.ZIP_DEFLATED
-            info.create_system = 3  # the same on every system
+            info.create_system = 3  # Unix, so that archives are the same on every system
             info.external_attr = 0o100644 << 16
             large = path.stat().st_size > 2**31
             with archive.open(info, "w", force_zip64=large) as target, path.open("rb") as source:

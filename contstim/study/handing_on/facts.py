@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class StudyFacts(MaterialFacts):
-    """Facts of a study for templates. A fact is empty if its output does not exist yet.
+    """Facts of a study for templates. A fact is empty if the output with this fact does not exist.
 
     The current folder must be the study's folder.
 
@@ -72,7 +72,10 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def contrast_families(self) -> Mapping[tuple[int, int], int]:
-        """(contrasts in a family, contrasts between models in it) → number of such families."""
+        """(contrasts of a family, those of them between two models) → number of such families.
+
+        A family is a set of contrasts whose p-values are adjusted together.
+        """
         return planned_families(self.trials, self.names, self.contrasts, self.scale)
 
     @property
@@ -100,7 +103,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def reviewers(self) -> list[tuple[object, ...]]:
-        """Reviewer, kind of items, and numbers of decisions to keep, to reject and undecided."""
+        """Reviewer, kind of items, and numbers of kept, rejected and undecided items."""
         decisions = self.review.decisions
         decided = Counter((item.reviewer, item.kind, item.decision) for item in decisions)
         order = (Decision.KEEP, Decision.REJECT, Decision.NONE)
@@ -130,7 +133,10 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def best_matches(self) -> list[tuple[str, float, float]]:
-        """Comparisons of the best model: other model, e-value, share of answers for the best."""
+        """Comparisons of the best model: other model, e-value, share of answers for the best model.
+
+        The e-value is the evidence that the best model is better than the other model.
+        """
         path = Path(f"{self.wave_step.out}.verdict.csv") if self.wave_step else Path()
         if not (self.waves.get("history") and path.is_file()):
             return []
@@ -174,7 +180,7 @@ class StudyFacts(MaterialFacts):
         return rows
 
     def _measures(self, trials: Iterable[Trial]) -> list[tuple[object, ...]]:
-        """Return for each kind of sentence: number, and `mean (SD)` of each of `_sizes`."""
+        """Return for each kind of sentence: number, and `mean (SD)` of each size in `_sizes`."""
         sides = (((t.kind_1, t.sentence_1), (t.kind_2, t.sentence_2)) for t in trials)
         sentences_by_kind = grouped(chain.from_iterable(sides))
         rows: list[tuple[object, ...]] = []
@@ -292,7 +298,7 @@ class StudyFacts(MaterialFacts):
 
     @cached_property
     def catch_trials(self) -> tuple[int, int] | None:
-        """Required number of correct catch trials, and number of catch trials; None without any."""
+        """Required number of correct catch trials, and number of catch trials; None if it is 0."""
         number = sum(row["per_group"] for row in self.conditions if row["name"] == Condition.CATCH)
         return (required_catch(number, self.exclusions.min_catch), number) if number else None
 
@@ -309,7 +315,7 @@ class StudyFacts(MaterialFacts):
         table, path, *_ = step.writes() if step else (Path(), Path())
         if not path.is_file():
             return {}
-        # The first row of a scope has the planned numbers
+        # Rows about all trials have the scope `overall`. The first of them has the planned numbers
         rows = cells_by_name(read_table(path))
         row = next((row for row in rows if row["scope"] == "overall"), {})
         people = read_table(table).get("people", [])

@@ -60,12 +60,13 @@ class Manifest:
         date: date of the archive, UTC.
         contstim: version of contstim that wrote the archive.
         files: all files of the archive except this list.
-        results: results, also excluded ones, with their names in the folder `results`.
+        results: all results, including excluded ones. Names are relative to the folder `results`.
         to_supply: excluded inputs, which the receiver must supply.
         left_out: excluded results.
         hub_models: models from the hub, which are not in the archive: name, location, commit
             (`revision`; empty if unknown), fingerprint (empty without scores).
-        as_it_is: a sentence for each stage that was not up to date, and each file changed by hand.
+        as_it_is: sentences: one for each stage that was not up to date, and one for each file that
+            was changed by hand.
         format: version of the format of the list.
     """
 
@@ -217,9 +218,9 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
     renamed = [move_paths(specification, moved) for specification in specifications]
     if renamed != sorted(renamed):
         raise InputError(
-            "Models from other folders have another order in an archive, and the pairs of models "
-            "would be searched in another order. Move the models into the study's folder, change "
-            "their paths in the study file, and run it again."
+            "Models from outside the study's folder would have another order in an archive, and "
+            "the pairs of models would be searched in another order. Move the models into the "
+            "study's folder, change their paths in the study file, and run the study again."
         )
     files = [_files(path, archived) for path, archived in archived_paths.items()]
     return _rewritten(text, moved), {name: file for part in files for name, file in part.items()}

@@ -48,17 +48,19 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 # Search outcomes: column heading → keys whose numbers in the record of the searches are summed
-_OUTCOMES = {"skipped": ("inadmissible", "unchanged"), "of these after a search": ("unchanged",)}
+_OUTCOMES = {"skipped": ("inadmissible", "unchanged"), "skipped after a search": ("unchanged",)}
 _OUTCOMES |= {"failed": ("failed",), "not found": ("missing",)}
 
 
 class MaterialFacts:
-    """Facts of the materials of a study. A fact is empty if its output does not exist yet.
+    """Facts of the materials of a study. A fact is empty if the output with this fact is missing.
 
-    The current folder must be the study's folder.
+    The current folder must be the study's folder. A record is a JSON file next to an output, about
+    the command that wrote the output. A certificate is a JSON file about a selection, with proof
+    that the selection is optimal.
 
     Attributes:
-        model_pairs: names of the models of each pair, in the order of the study.
+        model_pairs: names of both models of each pair of models, in the order of the study.
     """
 
     def __init__(self, study: Study) -> None:
@@ -227,7 +229,7 @@ class MaterialFacts:
 
     @cached_property
     def training_overlap(self) -> dict[str, Row | None]:
-        """Model → facts about natural sentences in its training text; None for an unknown text."""
+        """Model → facts about natural sentences in its training text; None if it is unknown."""
         searches, scores = self.record(SearchTriplets), self.record(self.path("scores"))
         entries = searches.get("training_text", {}) | scores.get("training_text", {})
         return {name: entries.get(name) for name in self.names} if entries else {}
