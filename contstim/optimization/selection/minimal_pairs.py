@@ -8,10 +8,10 @@ cell       the candidates of one half and one paradigm
 share      the number of selected candidates of a cell
 
 Shares are as even as possible (leximin): as few cells as possible have a share of 0, then as few as
-possible have a share of 1, and so on. For each k = 1, 2, …, the program has a column for every
-cell: level k of the cell, 0 or 1. The sum of a cell's levels is at most the cell's share. The
-program maximises the number of cells whose level 1 is 1, then the number whose level 2 is 1, and so
-on.
+possible have a share of 1, and so on. An integer linear program (see `solver`) finds such shares.
+For each k = 1, 2, …, the program has a column for every cell: level k of the cell, which is 0 or 1.
+The sum of a cell's levels is at most the cell's share. The program maximises the number of cells
+whose level 1 is 1, then the number of cells whose level 2 is 1, and so on.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ if TYPE_CHECKING:
     from contstim.optimization.selection.question import MinimalPairObjective
     from contstim.optimization.selection.solver import Solution
 
-# Two values fitted to choices between natural sentences in the study of 2023: the log odds of a
-# choice per nat of the margin, and the margin (nats) above which the log odds are constant
+# The margin of a pair is the difference of its two log-probabilities under a model, nats. Two values
+# were fitted to choices between natural sentences in the study of 2023 (Golan et al.): the log odds
+# of a choice for each nat of the margin, and the margin above which the log odds are constant
 _SLOPE, _LIMIT = 0.055, 27.0
 
 
@@ -255,9 +256,11 @@ class _Candidates:
         return int(np.bincount(self._cell[chosen]).max(initial=0)) <= self.even_share
 
     def _verdicts(self, floor: float | None) -> FloatArray:
-        """Return verdicts, (n_pairs, n_models): 1 for the acceptable sentence, -1 for the other.
+        """Return verdicts, (n_pairs, n_models).
 
-        Verdicts are 0 for ties, and for pairs that cannot be selected.
+        A verdict is 1 if the acceptable sentence is likelier, and -1 if the other one is. It is 0
+        for ties, and for pairs that cannot be selected. `floor` is the minimum log-probability per
+        word, nats.
         """
         scores = self._scores
         sides = [(pair.good, pair.bad) for pair in scores.pairs]

@@ -1,6 +1,7 @@
-"""Independent checks of finished selections against their questions.
+"""Independent checks of finished selections.
 
-The checks implement the definitions of the rules. They call no function of a selection.
+A question has the settings of a selection: numbers, objective and rules. The checks implement the
+definitions of these rules. They do not call the functions that select stimuli.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def verify_natural(
         pair_ranks = np.stack([row_ranks[row][models] for row in (pair.row_1, pair.row_2)])
         stated = [[getattr(pair, f"rank_{s}_model_{m}") for m in (1, 2)] for s in (1, 2)]
         is_same = np.allclose(pair_ranks, stated, rtol=0, atol=1e-12)
-        _require(is_same, f"{pair.trial_id} has other ranks in the scores")
+        _require(is_same, f"the ranks of {pair.trial_id} differ from the ranks in the scores")
         accepted = min(pair_ranks[0, 1], pair_ranks[1, 0]) >= 0.5
         below = question.agreeing or max(pair_ranks[0, 0], pair_ranks[1, 1]) < 0.5
         _require(accepted and below, f"{pair.trial_id} is inadmissible")
@@ -91,7 +92,8 @@ def verify_natural(
 def _ranks(table: ScoreTable, rows: Sequence[int], *, same_length: bool) -> FloatArray:
     """Compute fractional ranks of rows, (n_rows, n_models).
 
-    Ranks are among all sentences, or with `same_length` among sentences of the same length.
+    With `same_length`, ranks are among the sentences of the same length. Otherwise, they are among
+    all sentences.
     """
     sentences = table.sentences if same_length and table.sentences is not None else None
     lengths = np.array([len(s) for s in sentences]) if sentences else np.zeros(len(table.log_probs))
@@ -191,7 +193,7 @@ def _check_spread(
         tops = ordered[[(len(ordered) - 1) * k // number for k in range(1, number + 1)]]
         groups = Counter(np.searchsorted(tops, [getattr(t, name) for t in chosen]).tolist())
         even = {*groups.values()} == {len(chosen) // number} and len(groups) == number
-        _require(even, f"quantiles of {name} have {dict(groups)} triplets")
+        _require(even, f"the quantile groups of {name} have unequal numbers: {dict(groups)}")
 
 
 def _check_words(chosen: Sequence[Triplet], question: TripletQuestion) -> None:
@@ -282,14 +284,16 @@ def verify_minimal_pairs(
     _check_review(review, ItemKind.MINIMAL_PAIR, texts)
     halves = Counter((pair.model_1, pair.model_2) for pair in pairs)
     expected = dict.fromkeys(permutations(models, 2), question.per_pair // 2)
-    _require(halves == expected, f"its halves have {dict(halves)} pairs, not {expected}")
+    failure = f"by (wrong model, right model), it has {dict(halves)} pairs, not {expected}"
+    _require(halves == expected, failure)
     sentence_counts = Counter(s.bare.lower() for pair in pairs for s in (pair.good, pair.bad))
     _require(max(sentence_counts.values()) == 1, "a sentence is used more than once")
     capped = question.word_cap is None or max(words.values(), default=0) <= question.word_cap
     _require(capped, "a word is in more pairs than word_cap allows")
     shares = Counter((pair.model_1, pair.model_2, pair.paradigm) for pair in pairs).values()
     largest = question.per_paradigm or len(pairs)
-    _require(max(shares) <= largest, f"a share has {max(shares)} pairs, per_paradigm is {largest}")
+    failure = f"a paradigm has {max(shares)} pairs for one right model, per_paradigm is {largest}"
+    _require(max(shares) <= largest, failure)
     certificate = selection.certificate
     worse = certificate.objective > certificate.bound + _ROUNDING
     _require(not worse, f"its objective {certificate.objective} is beyond its bound")
@@ -327,7 +331,7 @@ def _check_value(certificate: Certificate, value: float, sign: int) -> None:
     tolerance = _ROUNDING + 1e-9 * abs(value)
     _require(
         abs(certificate.objective - value) <= tolerance,
-        f"it is worth {value}, not {certificate.objective}",
+        f"its value is {value}, not {certificate.objective}",
     )
     beyond = sign * (certificate.bound - certificate.objective) > tolerance
     _require(not beyond, f"its bound {certificate.bound} is beyond its objective")

@@ -63,7 +63,7 @@ def use_twice(selection: NaturalSelection) -> NaturalSelection:
         (change_first_pair(swap_roles), "inadmissible"),
         (use_twice, "used more than once"),
         (lambda genuine: replace(genuine, pairs=genuine.pairs[:-1]), "it has .* pairs, not"),
-        (set_certificate_fields(objective=0.5), "it is worth"),
+        (set_certificate_fields(objective=0.5), "its value is"),
         (set_certificate_fields(bound=50.0), "bound 50.0"),
         (set_question_fields(per_pair=3), "it has .* pairs, not"),
         (set_question_fields(counts=(("model-0", "model-1", 3),)), "it has .* pairs, not"),
@@ -138,12 +138,12 @@ def set_first_natural(text: str) -> Forgery:
         (set_first_natural("Pigs fly."), "was not given, or has changed"),
         (lambda s: replace(s, triplets=(s.triplets[1], *s.triplets[1:])), "used more than once"),
         (set_certificate_fields(bound=1.0), "bound 1.0 is beyond"),
-        (set_certificate_fields(objective=1.0), "it is worth"),
+        (set_certificate_fields(objective=1.0), "its value is"),
         (set_question_fields(natural_once=True), "natural sentence"),
         (set_question_fields(word_cap=2), "word"),
         (set_question_fields(token_balance=0.0), "tokens are not balanced"),
         (set_question_fields(quantiles=4), "quantiles"),
-        (set_question_fields(objective="worst-rank"), "it is worth"),
+        (set_question_fields(objective="worst-rank"), "its value is"),
     ],
 )
 def test_forged_triplets_are_detected(forge: Forgery, message: str) -> None:
@@ -157,8 +157,8 @@ def test_forged_triplets_are_detected(forge: Forgery, message: str) -> None:
     ("forge", "message"),
     [
         (set_question_fields(enough=7.5), "too few nats"),
-        (set_question_fields(tags=None, enough=None, objective="controversiality"), "it is worth"),
-        (set_certificate_fields(objective=0.0), "it is worth"),
+        (set_question_fields(tags=None, enough=None, objective="controversiality"), "its value is"),
+        (set_certificate_fields(objective=0.0), "its value is"),
         (set_certificate_fields(bound=1e6), "is beyond its objective"),
     ],
 )
