@@ -74,8 +74,8 @@ class SearchSettings:
     tags: Annotated[
         str | None,
         Help(
-            "For a language other than English: file with parts of speech and frequencies of words. "
-            "It is a treebank (.conllu), or a table with the columns word, tag and count.",
+            "For a language other than English: file with parts of speech and frequencies of "
+            "words. It is a treebank (.conllu), or a table with the columns word, tag and count.",
             content="tags",
             kind="tags of triplets",
         ),
@@ -103,8 +103,8 @@ class SearchSettings:
         int | None,
         Help(
             "Maximum number of searches of a sentence, each with another seed; the best result "
-            "counts. The searches end early if five in a row gain almost nothing. By default 1. For "
-            "two small networks, searches are cheap, and the default is 20.",
+            "counts. The searches end early if five in a row gain almost nothing. By default 1. "
+            "For two small networks, searches are cheap, and the default is 20.",
             at_least=1,
         ),
     ] = None
@@ -226,8 +226,8 @@ class SearchSettings:
         if not table.fits(words):
             raise InputError(
                 f"Parts of speech: {table.name} lists {table.share_listed(words):.0%} of the "
-                f"{len(words):,} words of the vocabulary. Set `tags` to a table for the language of "
-                "these words, or set `frame` to none and leave out `same_frequency`."
+                f"{len(words):,} words of the vocabulary. Set `tags` to a table for the language "
+                "of these words, or set `frame` to none and leave out `same_frequency`."
             )
 
 

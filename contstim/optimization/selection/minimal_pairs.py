@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from contstim.optimization.selection.question import MinimalPairObjective
     from contstim.optimization.selection.solver import Solution
 
-# The margin of a pair is the difference of its two log-probabilities under a model, nats. Two values
-# were fitted to choices between natural sentences in the study of 2023 (Golan et al.): the log odds
-# of a choice for each nat of the margin, and the margin above which the log odds are constant
+# The margin of a pair is the difference of its two log-probabilities under a model, nats. Two
+# values were fitted to choices between natural sentences in the study of 2023 (Golan et al.): the
+# log odds of a choice for each nat of the margin, and the margin above which they are constant
 _SLOPE, _LIMIT = 0.055, 27.0
 
 

@@ -134,7 +134,9 @@ class TripletRules:
     natural_once: Annotated[
         bool,
         Help(
-            "Use a natural sentence only once; the default in a study with `twins`.", kind="twins"
+            "Use a natural sentence only once. This is the default in a study with `twins` (trials "
+            "of a natural and a synthetic sentence).",
+            kind="twins",
         ),
     ] = False
     word_cap: Annotated[int | None, Help("Maximum number of uses of a word.", at_least=1)] = None

@@ -56,7 +56,7 @@ def use_twice(selection: NaturalSelection) -> NaturalSelection:
 @pytest.mark.parametrize(
     ("forge", "message"),
     [
-        (set_first_fields(rank_1_model_1=0.001), "other ranks"),
+        (set_first_fields(rank_1_model_1=0.001), "differ from the ranks"),
         (set_first_fields(row_1=10_000), "used more than once"),
         (set_first_fields(sentence_1="Never scored."), "has changed"),
         (change_first_pair(swap_sentences), "has changed"),
