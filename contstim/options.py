@@ -133,7 +133,10 @@ class Help:
 
 @dataclass(frozen=True)
 class Aside(Help):
-    """Help on settings that never make a result stale, such as the device or an earlier result."""
+    """Help on settings, such as the device, that never make a result stale.
+
+    A study computes stale results again.
+    """
 
 
 @dataclass(frozen=True)

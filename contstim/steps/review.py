@@ -248,6 +248,6 @@ def report_changes(
         return {}
     reporter.warn(
         f"{quantity(len(changed), f'reviewed {item_name}')} that no reviewer rejected "
-        f"cannot stay. {'; '.join(map(str, changed))}. Give more candidates to keep more."
+        f"cannot stay. {'; '.join(map(str, changed))}. Add candidates to keep more of them."
     )
     return {"changed": [asdict(item) for item in changed]}

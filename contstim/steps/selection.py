@@ -234,8 +234,8 @@ def _remark_objective(
             "worst-rank": "prefers triplets with many nats, as `controversiality` does",
         }[question.objective]
         reporter.warn(
-            f"`objective` {question.objective} {by_nats}. Remove it, unless you repeat an earlier "
-            "selection."
+            f"`objective` {question.objective} {by_nats}. Remove `objective`, unless you repeat an "
+            "earlier selection."
         )
         return
     for unit, members in grouped((t.drop_unit, t) for t in triplets).items():

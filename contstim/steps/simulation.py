@@ -79,7 +79,7 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
         float | None,
         Help(
             "Lower noise ceiling: how often a person agrees with the majority of the others. By "
-            "default, the ceiling of the 2023 study or, with --pilot, of the pilot.",
+            "default, that of the study of 2023 (Golan et al.). With --pilot, that of the pilot.",
             above=0.5,
             below=1,
         ),
@@ -174,7 +174,7 @@ class SimulateResponses(Step["Sequence[Response]"], name="simulate"):
     model: Annotated[
         str,
         Help(
-            "Model that participants follow: a column of the scores.",
+            "Model that participants follow. It must be a column of the scores.",
             metavar="NAME",
             content="model names",
         ),
@@ -203,7 +203,12 @@ class SimulateResponses(Step["Sequence[Response]"], name="simulate"):
     ] = None
     ceiling: Annotated[
         float,
-        Help("Lower noise ceiling on random natural pairs, with ten raters.", above=0.5, below=1),
+        Help(
+            "Lower noise ceiling: how often one of ten raters agrees with the majority of the "
+            "others, on random natural pairs.",
+            above=0.5,
+            below=1,
+        ),
     ] = PUBLISHED_CEILING
     lapses: Annotated[float, Share("Proportion of trials answered at random.")] = 0.02
     server: Annotated[

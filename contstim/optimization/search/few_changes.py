@@ -217,7 +217,7 @@ class FewChangesSearch:
         return sorted(self._networks, key=lambda number: -self._start.log_probs[number])[:1]
 
     def run(self) -> tuple[Climb, tuple[ScoredSentence, ...], Choice]:
-        """Search for sentences with one or two new words. If there is no result, try more.
+        """Search for sentences with one or two new words; without a result, with more new words.
 
         Without networks and judges, sentences with two new words are tried only if no sentence
         with one new word is feasible.
@@ -280,8 +280,8 @@ class FewChangesSearch:
     ) -> tuple[_Proposals, list[tuple[Sentence, FloatArray]]]:
         """Change one more word of each base.
 
-        Bases are sentences with log-probabilities or estimates, (n_models,), nats. The proposals
-        have `n_new` new words.
+        Each base is a sentence with its log-probabilities or their estimates, (n_models,), nats.
+        The proposals have `n_new` new words.
 
         Returns:
             Proposals that are feasible under models with cheap scores, and bases of the next

@@ -40,8 +40,8 @@ class Objective:
         evaluator: evaluator for exact scores. The models of the evaluator, in this order, are the
             rows of arrays of log-probabilities, (n_models, n_sentences), nats.
         accepting: whether each model accepts. A higher log-probability under an accepting model
-            never raises the loss or breaks the constraint. Nor does a lower log-probability under a
-            rejecting model.
+            never raises the loss or breaks the constraint. The same is true for a lower
+            log-probability under a rejecting model.
         limits: limit of each model, nats: its log-probability of the natural sentence, or -inf for
             a judge. If only one model rejects, its limit may be 0.
     """

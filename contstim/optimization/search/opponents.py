@@ -56,7 +56,7 @@ class Opponent(Transformed):
 
 
 def natural_sd(scorer: Scorer, sentences: Iterable[Sentence]) -> float:
-    """Return the pooled standard deviation of scores of natural sentences of equal length.
+    """Return the standard deviation of scores of natural sentences, pooled over sentence lengths.
 
     Sentences that the scorer cannot score are ignored.
 

@@ -29,7 +29,7 @@ Example with a floor of -20 nats: `The dog sleeps` has a loss of -18 and is at t
     1        The idea barks         -24     -25    -25 + 1 * 4   = -21
     2        The cat barks          -20     -22    -22
 
-The result is 4 nats better than the start, and has two other words.
+The loss of the result is 4 nats lower than that of the start. Two words have changed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _CACHED_BYTES = 2**26
 class Perturbation:
     """A method for new starts: replace a few words by words with the largest expected slack.
 
-    See `Objective.slack`.
+    Slack is log p(sentence | accept model) - loss; see `Objective.slack`.
 
     Attributes:
         max_drafts: maximum number of words that drafts (cheaper models) score at each position.
@@ -180,7 +180,7 @@ class Oscillation(Perturbation):
         """Replace words until no single word and no tried pair of neighbours lowers the sum."""
         loss = losses.of_sentence(sentence)
         while True:
-            # Replace single words at positions in random cycles until none is better
+            # Visit positions in random cycles, and replace single words until none lowers the sum
             cycle: list[int] = []
             failures_in_a_row = 0
             while failures_in_a_row < len(losses.positions):
@@ -189,7 +189,7 @@ class Oscillation(Perturbation):
                 failures_in_a_row += 1
                 if lowest < loss - _ROUNDING:
                     sentence, loss, failures_in_a_row = changed, lowest, 0
-            # Try pairs at positions in random order until one is better
+            # Try pairs of neighbours in random order until one pair lowers the sum
             for index in rng.permutation(losses.positions).tolist():
                 if index + 1 not in losses.positions:
                     continue

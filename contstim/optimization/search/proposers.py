@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 class Proposer(ABC):
     """A strategy to find a better word.
 
-    A proposer is frozen. The search state stores all values that change. A strategy that changes
-    further values overrides `start`, which then returns an instance of a subclass of `SearchState`.
+    A proposer is a frozen dataclass. The search state stores all values that change. A strategy
+    that changes further values overrides `start`, which then returns an instance of a subclass of
+    `SearchState`.
     """
 
     def start(self, evaluator: Evaluator, rng: np.random.Generator) -> SearchState:
@@ -96,8 +97,8 @@ class ScreeningProposer(Proposer):
         min_draft_passes: number of passes that the drafts may take even if `draft_share` allows
             fewer passes.
         draft_covers: effort of a draft; see `Scorer.draft`.
-        min_expected_improvement: a word is scored exactly if it has a larger expected improvement,
-            nats.
+        min_expected_improvement: a word is scored exactly only if its expected improvement is
+            larger than this number, nats.
         patience: the visit ends after this many exact scores in a row without gain.
         max_batch: maximum number of words scored exactly in a batch.
     """

@@ -36,8 +36,8 @@ class SearchBudget:
 
     Attributes:
         searches: maximum number of searches; None for no limit.
-        seconds: time limit. Another search begins only if it would end in time when it takes the
-            mean duration of the earlier searches. Results then depend on the machine.
+        seconds: time limit. Another search begins only if there is time for a search of the mean
+            duration so far. Results then depend on the machine.
         patience: the searches end after this many searches in a row with a gain below `min_gain`;
             None for no limit.
         min_gain: see `patience`; nats.

@@ -245,12 +245,12 @@ class Calibration:
         spread: prior standard deviation of the residuals, nats.
     """
 
-    _OFFSET, _SLOPE, _SPREAD = 4.0, 100.0, 6.0  # each prior has the weight of this many pairs
+    _OFFSET, _SLOPE, _SPREAD = 4.0, 100.0, 6.0  # weights of the priors, as numbers of pairs
 
     def __init__(self, spread: float) -> None:
         # Normal equations of y = offset + slope * x: moments @ (offset, slope) = products
-        self._moments = np.diag([self._OFFSET, self._SLOPE])  # of (1, x)
-        self._products = np.array([0.0, self._SLOPE])  # of (1, x) with y
+        self._moments = np.diag([self._OFFSET, self._SLOPE])  # second moments of (1, x)
+        self._products = np.array([0.0, self._SLOPE])  # products of (1, x) with y
         self._squares = self._SPREAD * spread**2
         self._n = self._SPREAD
 

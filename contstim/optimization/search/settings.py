@@ -38,8 +38,8 @@ class SearchSettings:
     judge_drop: Annotated[
         float,
         Help(
-            "With --judge: maximum decrease of the log-probability from the natural sentence, mean "
-            "over the judges, nats."
+            "With --judge: maximum of log p(natural sentence) - log p(new sentence) under the "
+            "judge, nats. With several judges, their mean counts."
         ),
     ] = JUDGE_DROP
     fix: Annotated[tuple[str, ...], Help("A word to keep unchanged, or its position from 0.")] = ()
@@ -58,8 +58,8 @@ class SearchSettings:
     same_length: Annotated[
         int | None,
         Help(
-            "Maximum difference in characters from the natural sentence. By default 7 with "
-            "--frame words.",
+            "Maximum difference in length from the natural sentence, in characters. By default 7 "
+            "with --frame words.",
             at_least=0,
         ),
     ] = None

@@ -1,4 +1,4 @@
-"""Synthetic controversial sentences: one direction, a whole triplet, or a symmetric pair."""
+"""Synthesis of controversial sentences: a single sentence, a triplet, or a symmetric pair."""
 
 from __future__ import annotations
 
@@ -162,8 +162,8 @@ def synthesize(
         constraints: further constraints on words.
         judges: further models, which choose the result of a search for few new words.
         sds: name of each accept and reject model → standard deviation of its scores of natural
-            sentences (`opponents.natural_sd`). Needed if the unit of a scorer is not nats; it is
-            then the unit of `few_changes.enough`.
+            sentences (`opponents.natural_sd`). It is needed if the unit of a scorer is not nats.
+            The unit of `few_changes.enough` is then a standard deviation.
         seed: seed of the order of positions and of all random choices.
         restarts: budget of searches with different seeds; the best result is returned. None means
             the budget of the recipe.

@@ -66,12 +66,13 @@ def select_minimal_pairs(
 ) -> MinimalPairSelection:
     """Select, for every two models, the minimal pairs on which their verdicts differ most.
 
-    Each of two models is right in half of the pairs selected for them. No sentence is in two pairs.
-    The pairs are spread as evenly as possible over paradigms; see the module. Of all sets that
-    satisfy these rules, the selected set has the best objective.
+    Each of two models is right in half of the pairs selected for them: it prefers the acceptable
+    sentence. No sentence is in two pairs. The pairs are spread as evenly as possible over
+    paradigms; see the module. Of all sets that satisfy these rules, the selected set has the best
+    objective.
 
-    After a review, sentences of rejected items are excluded. As many kept minimal pairs as possible
-    are selected again, even if the numbers of pairs then become less even.
+    After a review, sentences of rejected items are excluded. As many other reviewed minimal pairs
+    as possible are selected again, even if the numbers of pairs then become less even.
 
     Args:
         scores: log-probabilities of both sentences of all minimal pairs under all models.
@@ -115,7 +116,7 @@ class _Candidates:
     Attributes:
         groups: (model that is wrong, model that is right) of each half.
         costs: (n_candidates,) values of the candidates, negated.
-        kept: identifier of a kept item → its candidate.
+        kept: identifier of a kept item (reviewed and not rejected) → its candidate.
         lost: kept items that are not candidates.
         even_share: largest share in the most even selection under the assumption that no two halves
             need the same sentences or words.
@@ -227,7 +228,9 @@ class _Candidates:
         )
 
     def _rules(self) -> tuple[list[str], list[str], FloatArray, csr_array]:
-        """Return the names, keys and maxima of rules on halves, cells, sentences and words.
+        """Return names, keys (options that loosen rules) and maxima of all rules, and a matrix.
+
+        The rules are on halves, cells, sentences and words.
 
         The fourth result is a matrix, (n_pairs, n_rules): 1 if a rule on a sentence or word
         concerns a pair.

@@ -204,17 +204,18 @@ def select_natural(
     that the other model rejects. No sentence is in two pairs. The sum does not depend on which s1
     is matched with which s2; see `match_sentences`.
 
-    Let D be the number of sentences that all sources need together. The program contains only the
-    D cheapest admissible sentences of each source. They suffice: a selection with a more expensive
-    sentence has only D - 1 other sentences. So one of the D cheapest is free to replace it.
+    Let D be the number of sentences that all sources need together. The cost of a sentence is its
+    rank under the model that rejects it. The program contains only the D cheapest admissible
+    sentences of each source. They suffice: a selection with a more expensive sentence has only
+    D - 1 other sentences. So one of the D cheapest sentences is free to replace this sentence.
 
-    After a review, sentences of rejected items are excluded. As many kept pairs as possible are
-    selected again, even if the sum of ranks increases.
+    After a review, sentences of rejected items are excluded. As many other reviewed pairs as
+    possible are selected again, even if the sum of ranks increases.
 
     Args:
         table: scores of all sentences. Without texts, sentences are matched by row number. Of
             sentences that differ only in end marks, only the first can be selected.
-        question: number of pairs and rules; by default ten pairs for each two models.
+        question: number of pairs and rules; by default ten pairs for every two models.
         excluded: sentences that are ranked but not selected; end marks are ignored.
         review: review of earlier selections.
 
@@ -265,7 +266,8 @@ class _Part:
     Its candidates are the kept pairs, then the sentences of each source.
 
     Attributes:
-        all_kept: kept items of each file of the review, the last file first.
+        all_kept: kept items (reviewed and not rejected) of each file of the review, the last file
+            first.
     """
 
     stratum: Stratum
@@ -329,7 +331,10 @@ class _Part:
 
     @cached_property
     def program(self) -> Program:
-        """Program whose rules are: a number of sentences for each source; no sentence twice."""
+        """Program with two kinds of rules.
+
+        Each source needs a certain number of sentences, and no sentence is used twice.
+        """
         from scipy.sparse import csr_array
 
         sources, indices, ranks = self.arcs

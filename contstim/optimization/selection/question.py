@@ -192,7 +192,8 @@ def demand(
     """Return the number of stimuli for each pair of models.
 
     Raises:
-        InputError: if a count is negative or for other models, or no pair of models needs stimuli.
+        InputError: if a count is negative, or for models that are not in `pairs`. Also if no pair
+            of models needs stimuli.
     """
     needed = dict.fromkeys(pairs, question.per_pair)
     for first, second, count in question.counts:

@@ -57,9 +57,9 @@ def select_triplets(
     rules are about quantiles, it is an assignment problem, and its linear relaxation has a solution
     in whole numbers. Other rules may need branch and bound.
 
-    After a review, rejected triplets are excluded. As many kept triplets as possible are selected
-    again, even if the objective becomes worse. Rejected triplets still count for quantiles and
-    ranks, so that a review does not change the groups and ranks of other triplets.
+    After a review, rejected triplets are excluded. As many other reviewed triplets as possible are
+    selected again, even if the objective becomes worse. Rejected triplets still count for quantiles
+    and ranks, so that a review does not change the groups and ranks of other triplets.
 
     Args:
         triplets: candidates for all pairs of models.

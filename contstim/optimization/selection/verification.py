@@ -61,7 +61,9 @@ def verify_natural(
         VerificationError: if a pair or the certificate is wrong.
     """
     question, pairs = selection.certificate.question, selection.pairs
-    _require(isinstance(question, NaturalQuestion), "its certificate is of another question")
+    _require(
+        isinstance(question, NaturalQuestion), "its certificate is for another kind of stimuli"
+    )
     assert isinstance(question, NaturalQuestion)
     _require(len({pair.trial_id for pair in pairs}) == len(pairs), "a pair is used twice")
     numbers = Counter((pair.model_1, pair.model_2) for pair in pairs)
@@ -144,7 +146,9 @@ def verify_triplets(
         VerificationError: if a triplet or the certificate is wrong.
     """
     question, chosen = selection.certificate.question, selection.triplets
-    _require(isinstance(question, TripletQuestion), "its certificate is of another question")
+    _require(
+        isinstance(question, TripletQuestion), "its certificate is for another kind of stimuli"
+    )
     assert isinstance(question, TripletQuestion)
     candidate_of_id = {triplet.triplet_id: triplet for triplet in triplets}
     for triplet in chosen:
@@ -152,10 +156,10 @@ def verify_triplets(
         fields = (triplet.sentences, triplet.drops)
         is_same = source is not None and (source.sentences, source.drops) == fields
         is_same &= abs(triplet.controversiality - sum(triplet.drops)) <= _ROUNDING
-        _require(is_same, f"{triplet.triplet_id} was not given, or has changed")
+        _require(is_same, f"{triplet.triplet_id} is not among the candidates, or has changed")
         _require(
             min(triplet.drops) >= question.least_drop(triplet),
-            f"{triplet.triplet_id} has too few {triplet.drop_unit}",
+            f"{triplet.triplet_id} has a drop of too few {triplet.drop_unit}",
         )
     _require(not repeated_item(chosen), "a triplet is used more than once")
     candidates = grouped(((t.model_1, t.model_2), t) for t in triplets)
@@ -214,7 +218,7 @@ def _check_words(chosen: Sequence[Triplet], question: TripletQuestion) -> None:
     for users in similar.values():
         synthetic_users = {index for index, is_synthetic in users if is_synthetic}
         alone = not synthetic_users or len({index for index, _ in users}) == 1
-        _require(alone, "sentences of two triplets differ by less than two words")
+        _require(alone, "sentences of two triplets differ by fewer than two words")
 
 
 def _value(
@@ -257,7 +261,9 @@ def verify_minimal_pairs(
         VerificationError: if a pair or the certificate is wrong.
     """
     question, pairs, models = selection.certificate.question, selection.pairs, scores.models
-    _require(isinstance(question, MinimalPairQuestion), "its certificate is of another question")
+    _require(
+        isinstance(question, MinimalPairQuestion), "its certificate is for another kind of stimuli"
+    )
     assert isinstance(question, MinimalPairQuestion)
     twice = repeated_item(pairs)
     _require(not twice, f"the item {twice} is chosen twice")
@@ -271,7 +277,7 @@ def verify_minimal_pairs(
         is_same &= (source.good, source.bad) == both
         stated = [[getattr(pair, f"log_prob_{side}_model_{m}") for m in (1, 2)] for side in _SIDES]
         is_same &= bool((scores.log_probs[row][:, columns] == stated).all())
-        _require(is_same, f"{pair.trial_id} was not given, or has changed")
+        _require(is_same, f"{pair.trial_id} is not among the candidates, or has changed")
         wrong, right = scores.margins[row, columns]
         _require(wrong < 0 < right, f"the models of {pair.trial_id} prefer the same sentence")
         lengths = np.array([[len(sentence)] for sentence in both])
@@ -320,7 +326,7 @@ def _check_review(
     for item_id, sentences in words.items():
         _require(item_id not in review.rejected, f"{item_id} was rejected")
         shows = item_id not in kept_items and not sentences.isdisjoint(review.rejected_words)
-        _require(not shows, f"{item_id} shows a rejected sentence")
+        _require(not shows, f"{item_id} contains a rejected sentence")
 
 
 def _check_value(certificate: Certificate, value: float, sign: int) -> None:

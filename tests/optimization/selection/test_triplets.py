@@ -298,7 +298,7 @@ def test_rounded_controversialities_are_recomputed() -> None:
         assert t.controversiality == pytest.approx(expected, abs=1e-12)
     verify_triplets(inexact, selection)
     forged = replace(selection, triplets=(with_error(chosen[0], 1), *chosen[1:]))
-    with pytest.raises(VerificationError, match="was not given, or has changed"):
+    with pytest.raises(VerificationError, match="is not among the candidates, or has changed"):
         verify_triplets(inexact, forged)
 
 

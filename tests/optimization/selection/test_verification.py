@@ -135,7 +135,7 @@ def set_first_natural(text: str) -> Forgery:
     ("forge", "message"),
     [
         (lambda s: replace(s, triplets=s.triplets[:-1]), "it has .* triplets, not"),
-        (set_first_natural("Pigs fly."), "was not given, or has changed"),
+        (set_first_natural("Pigs fly."), "is not among the candidates, or has changed"),
         (lambda s: replace(s, triplets=(s.triplets[1], *s.triplets[1:])), "used more than once"),
         (set_certificate_fields(bound=1.0), "bound 1.0 is beyond"),
         (set_certificate_fields(objective=1.0), "its value is"),
@@ -186,7 +186,7 @@ def test_triplets_with_similar_sentences_are_detected() -> None:
     similar = replace(second, synthetic_1=first.synthetic_1)
     forged = replace(selection, triplets=(first, similar, *selection.triplets[2:]))
     scored_triplets = [similar if t.triplet_id == second.triplet_id else t for t in triplets]
-    with pytest.raises(VerificationError, match="differ by less than two words"):
+    with pytest.raises(VerificationError, match="differ by fewer than two words"):
         verify_triplets(scored_triplets, forged, tokens=TOKEN_COUNTS)
 
 
