@@ -122,7 +122,8 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
         Path | None,
         Help(
             "Planned contrasts: a table with the columns first and second. A row names two models, "
-            "or a model and `ceiling`. By default, all contrasts are tested.",
+            "or a model and `ceiling`. By default, the contrasts are all pairs of models, and each "
+            "model against the ceiling.",
             content="contrasts",
         ),
     ] = None
@@ -302,7 +303,9 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
     """
 
     out: Annotated[Path, Writes("The folder to write.", record="fits.csv")]
-    together: Annotated[bool, Help("Also fit pairs of models, and all models, together.")] = False
+    together: Annotated[
+        bool, Help("Also fit every two models together, and all models together.")
+    ] = False
     condition: Annotated[
         tuple[Condition, ...], Help("Conditions to analyse; by default all except catch.")
     ] = ()
@@ -337,15 +340,15 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
             )
         if settings.thresholds == "flexible":
             reporter.warn(
-                "Flexible thresholds, and all results with them, depend on which sentence of "
-                "a trial is sentence_1; symmetric thresholds do not."
+                "With flexible thresholds, all results depend on which sentence of a trial is "
+                "sentence_1. With symmetric thresholds, they do not."
             )
         for model, reason in analysis.left_out.items():
             reporter.warn(f"{model} is excluded. {reason}")
         for row in (row for fit in analysis.fits for row in fit.coefficients if row["capped"]):
             reporter.warn(
                 f"{row['model']}: {quantity(row['capped'], 'infinite ratio')} counted as "
-                f"{row['cap']:.1f} nats, the largest finite one."
+                f"{row['cap']:.1f} nats, the largest finite ratio."
             )
         facts = {
             "settings": asdict(settings),

@@ -53,7 +53,7 @@ class SentenceSettings:
 
     words: Annotated[str, Help("Words per sentence, such as 8 or 7-9.", metavar="N or N-M")] = "8"
     without: Annotated[
-        Path | None, Help("Exclude sentences with phrases of this file, one per line.")
+        Path | None, Help("File of phrases, one per line. Sentences with a phrase are excluded.")
     ] = None
     repeats: Annotated[bool, Help("Include sentences in which a word occurs twice.")] = False
     language: Language = "en"
@@ -229,11 +229,11 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=6):
     for_models: Annotated[
         int | None, _StudyNumber("Number of models in the study.", at_least=2, metavar="M")
     ] = None
-    triplets_per_pair: Annotated[int, _StudyNumber("Value of triplets --per-pair.")] = 100
-    pairs_per_pair: Annotated[int, _StudyNumber("Value of select natural --per-pair.")] = 10
-    groups: Annotated[int, _StudyNumber("Value of design --groups.")] = 10
-    random_per_group: Annotated[int, _StudyNumber("Value of design --random-per-group.")] = 3
-    catch_per_group: Annotated[int, _StudyNumber("Value of design --catch-per-group.")] = 12
+    triplets_per_pair: Annotated[int, _StudyNumber("Value of --per-pair in triplets.")] = 100
+    pairs_per_pair: Annotated[int, _StudyNumber("Value of --per-pair in select natural.")] = 10
+    groups: Annotated[int, _StudyNumber("Value of --groups in design.")] = 10
+    random_per_group: Annotated[int, _StudyNumber("Value of --random-per-group in design.")] = 3
+    catch_per_group: Annotated[int, _StudyNumber("Value of --catch-per-group in design.")] = 12
 
     def check(self) -> None:
         """Check `words`, and that the numbers of a study are set only if `for_models` is set."""

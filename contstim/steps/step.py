@@ -308,7 +308,7 @@ class Step(Generic[Value]):
             field.name: value
             for field, value in self.values()
             if value != field.default and not isinstance(field.note, Aside | Reads | Writes)
-            if not any(_paths(value))  # checksums represent files
+            if not any(_paths(value))  # the record has checksums of files
         }
         as_json: dict[str, Any] = json.loads(json.dumps(chosen, default=str))
         return as_json

@@ -394,7 +394,7 @@ def test_reviewed_selections_equal_the_exhaustive_optimum(
     ("forge", "message"),
     [
         (lambda pairs: (*pairs[:-1], replace(pairs[0], trial_id="other")), "chosen twice"),
-        (lambda pairs: pairs[:-1], "halves"),
+        (lambda pairs: pairs[:-1], "wrong model, right model"),
         (
             lambda pairs: (replace(pairs[0], pair_id="99"), *pairs[1:]),
             "is not among the candidates",

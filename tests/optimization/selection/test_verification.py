@@ -142,7 +142,7 @@ def set_first_natural(text: str) -> Forgery:
         (set_question_fields(natural_once=True), "natural sentence"),
         (set_question_fields(word_cap=2), "word"),
         (set_question_fields(token_balance=0.0), "tokens are not balanced"),
-        (set_question_fields(quantiles=4), "quantiles"),
+        (set_question_fields(quantiles=4), "quantile groups"),
         (set_question_fields(objective="worst-rank"), "its value is"),
     ],
 )
