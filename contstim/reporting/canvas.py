@@ -1,4 +1,4 @@
-"""Common sizes and fonts of figures, heat maps, and functions that save figures."""
+"""Sizes and fonts of all figures, and functions that draw heat maps and save figures."""
 
 from __future__ import annotations
 

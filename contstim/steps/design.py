@@ -58,8 +58,8 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
 
     Each triplet gives a trial of its two synthetic sentences. With `--twins`, it also gives two
     trials of the natural sentence and a synthetic one. Answers to these two trials are less
-    informative: in experiment 1 of Golan et al. (2023), an answer gave a quarter to a third of the
-    evidence of an answer about two synthetic sentences.
+    informative: in experiment 1 of Golan et al. (2023), such an answer gave a quarter to a third of
+    the evidence that an answer about two synthetic sentences gave.
 
     No group sees a sentence twice. All groups have the same number of trials of each condition,
     model pair and role. The role of a trial names the model that rejects the synthetic sentence, or

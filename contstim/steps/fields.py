@@ -100,7 +100,10 @@ OfferedWords = Annotated[
 ]
 Uncapped = Annotated[
     Path | None,
-    Help("With --word-cap: words without a cap, one per line.", content="repeatable words"),
+    Help(
+        "With --word-cap: words whose uses are not limited, one per line.",
+        content="repeatable words",
+    ),
 ]
 
 

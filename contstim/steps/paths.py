@@ -139,8 +139,8 @@ _READERS = {
 def check_input(path: Path, note: Help, models: Sequence[str] = ()) -> None:
     """Check that an input exists and has the content that its field requires.
 
-    A table of contrasts must compare `models`. A table of pair counts must have pairs of `models`,
-    each in the order of `models`.
+    A table of contrasts must compare `models`. A table of pair counts must name pairs of `models`.
+    The two models of a pair must be in the order of `models`.
 
     Raises:
         ContstimError: if the input is missing, or has another content.
