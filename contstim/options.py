@@ -1,12 +1,13 @@
-"""Notes on dataclass fields, which describe settings, files and models.
+"""Notes in the annotations of dataclass fields. A note describes a setting, a file or a model.
 
     @dataclass(frozen=True, kw_only=True)
     class TripletQuestion:
         per_pair: Annotated[int, Help("Triplets for each pair of models.", at_least=1)] = 10
         counts: Annotated[Path | None, Reads("A table model_1, model_2, per_pair.")] = None
 
-These notes determine the options of commands, the keys of study files, ranges and records. A field
-without a default is a required option. A field without a note is not an option.
+The notes determine the options of commands, the keys of study files, and the ranges of values. They
+also determine the contents of records, the `.meta.json` files next to outputs. A field without a
+default is a required option. A field without a note is not an option.
 """
 
 from __future__ import annotations
@@ -44,13 +45,14 @@ class Help:
         below: exclusive upper bound.
         metavar: placeholder for the value, such as `LOW-HIGH`; by default its type.
         panel: heading in the help of a command; by default the option is listed with the most
-            common ones.
+            common options.
         folder: whether an input path may be a folder.
         content: required content of a file (`contstim.steps.paths`). It is checked before a study
             runs.
-        kind: content of the value, such as `trials`. In a study, an input gets the output of
-            another section that has the same kind. An input `a|b` has one of two kinds; its
-            section has a stage for each kind that exists.
+        kind: content of the value, such as `trials`. In a study, the input is an output of another
+            section: the output with the same kind. If the kind is `a|b`, the input has one of these
+            two kinds. Its section then has a stage for each of the two kinds that exists in the
+            study.
         argument: whether a command takes the values as arguments, without a flag.
     """
 
@@ -73,7 +75,10 @@ class Help:
         return tuple(self.kind.split("|")) if self.kind else ()
 
     def kind_of(self, choice: int) -> str:
-        """Return the kind that a stage reads, by the index of the alternative; may be empty."""
+        """Return the kind that a stage reads; `choice` is the index of the alternative in `kinds`.
+
+        The kind may be empty.
+        """
         return self.kinds[choice] if len(self.kinds) > 1 else self.kind
 
     @property
@@ -128,7 +133,10 @@ class Help:
 
 @dataclass(frozen=True)
 class Aside(Help):
-    """Help on settings that never make a result stale, such as the device or an earlier result."""
+    """Help on settings, such as the device, that never make a result stale.
+
+    A study computes stale results again.
+    """
 
 
 @dataclass(frozen=True)
@@ -149,12 +157,12 @@ class Writes(Help):
         beside: endings of further files next to the output, such as `.certificate.json`.
         record: name of a file in the output folder. The record is written next to this file; by
             default, it is written next to the output.
-        stem: whether the path is only the beginning of all file names, to which the endings of
-            `beside` are added. The first of these files is the main output, which has the record.
+        stem: whether the path is only the beginning of all file names. The endings of `beside` are
+            added to it. The first of these files is the main output, which has the record.
         formats: allowed endings of the file name of a table.
-        name: path in the results of a study. `{}` is the last word of the command. `a|b` are the
-            paths for two alternatives of the input. Without a name, the first output of a step has
-            a default path, and other outputs are optional.
+        name: path in the results of a study. `{}` is the last word of the command. `a|b` are two
+            paths, one for each alternative of the input's kind. Without a name, the first output of
+            a step has a default path, and its other outputs are optional.
         part: name of the file with the content `kind` in the output folder; empty if the output
             itself has this content.
         when: name of a property of the step. A study has this output only if the property is true.
@@ -174,7 +182,10 @@ class Writes(Help):
         return self.beside if self.stem else ("", *self.beside)
 
     def path_of(self, command: str, choice: int) -> str:
-        """Return the path in the results of a study, by the index of the input's alternative."""
+        """Return the path in the results of a study.
+
+        `choice` is the index of the alternative in the kinds of the input.
+        """
         names, words = self.name.split("|"), command.split()
         name = names[choice] if len(names) > 1 else self.name
         # A folder may have any name
@@ -226,8 +237,8 @@ Seed = Annotated[int, Help("Random seed.", at_least=0, at_most=2**63 - 1)]
 AnswerScale = Annotated[
     Scale | None,
     Help(
-        "Scale of answers: confidence (1 to 6), choice (1 or 2) or slider (0 to 100); needed if "
-        "neither the record of the responses nor the trials name it."
+        "Scale of answers: confidence (1 to 6), choice (1 or 2) or slider (0 to 100). It is needed "
+        "if neither the record of the responses nor the trials name the scale."
     ),
 ]
 
@@ -241,7 +252,7 @@ def check_ranges(settings: DataclassInstance) -> None:
     """Refuse numbers that the `Help` of their field does not allow.
 
     Raises:
-        InputError: if a number is out of range (names the field and the range).
+        InputError: if a number is out of range; the message names the field and the range.
     """
     for name, hint in get_type_hints(type(settings), include_extras=True).items():
         if note := note_of(hint):

@@ -1,10 +1,10 @@
 """Figures of reports, as editable axes of matplotlib.
 
-Every function returns the axes of one figure, the upper left ones first. A heat map has two axes:
+Every function returns the axes of one figure, in reading order. A heat map has two axes:
 the map and its colour scale. Notebooks display the figure; in other programs, call
 `matplotlib.pyplot.show`. To write the figure, call `axes[0].figure.savefig`. If a report has
-several figures, `name` is the file name of one of them, without the suffix. To replace a title, set
-a new one on the left::
+several figures, the argument `name` selects one of them: it is its file name without the suffix. To
+replace a title, set a new one on the left::
 
     bars, significance = contstim.plot.analysis(result, "accuracy-random-natural")
     bars.set_title("Random pairs", loc="left")
@@ -46,12 +46,12 @@ __all__ = [
 
 
 def agreement(scores: ScoreTable) -> list[Axes]:
-    """Plot the share of sentence pairs that two models order in the same way, by pair of models."""
+    """Plot, for every two models, the share of sentence pairs that they order in the same way."""
     return _draw(lambda: agreement_map(scores))
 
 
 def ranks(scores: ScoreTable) -> list[Axes]:
-    """Plot the ranks of sentences under two models, one panel per pair (at most twelve panels).
+    """Plot ranks of sentences, with a panel for every two models (at most twelve panels).
 
     Raises:
         InputError: if there are fewer than two models.
@@ -64,9 +64,10 @@ def ranks(scores: ScoreTable) -> list[Axes]:
 
 
 def design(design: Design, text: Iterable[Sentence]) -> list[Axes]:
-    """Plot trials by group and condition, sentences by source, and the balance of sides.
+    """Plot trials by group and condition, sentences by source, and the balance of trials.
 
-    Word frequencies are counted in `text`, such as the training text.
+    The balance compares the two sentences of a trial: their mean lengths and word frequencies. Word
+    frequencies are counted in `text`, such as the training text.
     """
     from contstim.experiments.design.summary import summarise, summary_figure
     from contstim.words.frequencies import WordFrequencies
@@ -75,7 +76,10 @@ def design(design: Design, text: Iterable[Sentence]) -> list[Axes]:
 
 
 def power(power: DesignPower) -> list[Axes]:
-    """Plot the smallest detectable difference of accuracies by number of participants and scope."""
+    """Plot the smallest detectable difference of accuracies by number of participants.
+
+    There is a panel for each scope, a set of trials on which models are compared.
+    """
     from contstim.experiments.design.power_report import power_figure
 
     return _draw(lambda: power_figure(power))
@@ -88,11 +92,12 @@ def analysis(
 
     Args:
         analysis: analysis from `analyze`.
-        name: `signed-rank-cosine-overall` (for choices `accuracy-overall`), the default;
-            `accuracy-SCOPE` for another scope; `agreement-random-natural`; `dominance-CONDITION`;
-            `roles-natural-synthetic`; `ranks`; `reliability`.
-        pair: two models for `ranks`; by default the two rivals that are most consistent with
-            participants.
+        name: name of a figure. The default is `signed-rank-cosine-overall`, or for choices
+            `accuracy-overall`. Other names are `accuracy-SCOPE` for a set of trials,
+            `agreement-random-natural`, `dominance-CONDITION`, `roles-natural-synthetic`, `ranks`
+            and `reliability`.
+        pair: two models for `ranks`. By default, these are the two models most consistent with
+            participants, among models that trials compare.
 
     Raises:
         InputError: if the analysis has no such figure, or no trial compares the two models.
@@ -141,7 +146,7 @@ def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") ->
 
 
 def desiderata(desiderata: Desiderata) -> list[Axes]:
-    """Plot the scores of each model against length, frequency and, if available, the reference."""
+    """Plot the scores of each model against length, frequency and, if set, a reference's scores."""
     from contstim.evaluation.desiderata import desiderata_figure
 
     return _draw(lambda: desiderata_figure(desiderata))

@@ -14,7 +14,7 @@ _ITEMS_PER_UPDATE = 10_000
 
 
 class Reporter:
-    """Receiver of messages and progress; this class ignores them, subclasses print them."""
+    """Receiver of messages and progress. This class ignores them; its subclasses print them."""
 
     def __enter__(self) -> Self:
         return self
@@ -50,10 +50,10 @@ class Reporter:
         """
 
     def show(self, tables: Callable[[], Iterable[Part]]) -> None:
-        """Offer preliminary results; only reporters that show them call `tables`."""
+        """Offer preliminary results; `tables` returns them, and is called only to show them."""
 
     def reading(self, task: str, items: Iterable[_Item]) -> Iterator[_Item]:
-        """Yield the items, and report every 10,000 items how many have been read."""
+        """Yield the items; after every 10,000 items, report the number of items so far."""
         for number, item in enumerate(items, start=1):
             if number % _ITEMS_PER_UPDATE == 0:
                 self.progress(task, number, None)

@@ -1,4 +1,4 @@
-"""Common sizes and fonts of figures, heat maps, and functions that save figures."""
+"""Sizes and fonts of all figures, and functions that draw heat maps and save figures."""
 
 from __future__ import annotations
 
@@ -57,10 +57,11 @@ def new_figure(width: float, height: float) -> Figure:
 def panels(
     n: int, across: int, width: float, height: float, *, rows: int = 1, **shared: Any
 ) -> tuple[Figure, NDArray[Any]]:
-    """Make a figure with n columns of panels, at most `across` columns next to each other.
+    """Make a figure with n columns of panels; each column has `rows` panels.
 
-    Further columns are below. Width and height of a panel are in inches. `shared` are options of
-    `Figure.subplots` about shared axes.
+    At most `across` columns are next to each other. Further columns are below these columns. Width
+    and height of a panel are in inches. `shared` are options of `Figure.subplots` about shared
+    axes.
 
     Returns:
         Figure, and axes, (rows, n).
@@ -255,7 +256,10 @@ def heat_map(
 
 
 def agreement_map(scores: ScoreTable) -> Figure:
-    """Draw the share of sentence pairs that two models order equally; chance has no colour."""
+    """Draw the share of sentence pairs that two models order in the same way.
+
+    A share of 0.5, which is chance, has no colour.
+    """
     shares = scores.agreement().copy()
     np.fill_diagonal(shares, np.nan)  # a model's agreement with itself is not informative
     names = short_names(scores.models)

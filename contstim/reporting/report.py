@@ -101,7 +101,8 @@ class Table:
         rows: rows with a cell per column. A row with an empty first cell continues the row above.
         texts: number of text columns on the left; columns of numbers are right-aligned.
         notes: number of text columns on the right.
-        is_wide: whether the table is as wide as the page, which aligns consecutive tables.
+        is_wide: whether the table is as wide as the page. The columns of consecutive wide tables
+            are aligned.
     """
 
     header: Sequence[str]
@@ -113,7 +114,9 @@ class Table:
     def __post_init__(self) -> None:
         for row in self.rows:
             if len(row) != len(self.header):
-                raise ValueError(f"A row has {len(row)} cells, but the header {len(self.header)}.")
+                raise ValueError(
+                    f"A row has {len(row)} cells, but the header has {len(self.header)}."
+                )
 
     def is_number(self, column: int) -> bool:
         """Return True if the cells of a column are numbers."""
@@ -293,14 +296,15 @@ LONGEST = 28
 
 
 def names_for_tables(models: Sequence[str]) -> dict[str, str]:
-    """Return name → name in tables; if one of the names is long, all are shortened."""
+    """Return model name → name in tables. If one of the names is long, all names are shortened."""
     is_short = all(len(name) <= LONGEST for name in models)
     return dict(zip(models, models if is_short else short_names(models), strict=True))
 
 
 def short_names(models: Sequence[str]) -> list[str]:
-    """Shorten names of models to the last part of the path, with rule and transform.
+    """Shorten names of models that contain paths.
 
+    A short name has the last part of the path, the scoring rule and the transform. For example,
     `hf:runs/a/bert@chain` and `hf:runs/gpt2` become `bert@chain` and `gpt2`. Folders are added to
     names that would be equal. `shortened` cuts names of more than 28 characters.
     """
@@ -317,15 +321,15 @@ def short_names(models: Sequence[str]) -> list[str]:
 
 
 def shortened(names: Sequence[str]) -> list[str]:
-    """Cut names of more than 28 characters to their ends, and number equal ends."""
+    """Cut the beginning of names of more than 28 characters. Names with equal ends get numbers."""
     short = {name: name for name in names if len(name) <= LONGEST}
     used_names = set(short)
     ends = Counter(name[1 - LONGEST :] for name in set(names) - used_names)
     for name in names:
         if name in short:
             continue
-        # "…end", or "(1) …end", "(2) …end" if several names have this end. The next number is tried
-        # if the result is another model's name
+        # The result is "…end", or "(1) …end", "(2) …end" if several names have this end. If the
+        # result is another model's name, the next number is tried
         for number in count(1 if ends[name[1 - LONGEST :]] > 1 else 0):
             front = f"({number}) …" if number else "…"
             short[name] = front + name[len(front) - LONGEST :]

@@ -32,14 +32,15 @@ _MAX_PANELS, _PANELS_PER_ROW = 6, 3
 _MAX_UNFOLDED = 20  # maximum number of items of a kind that are shown unfolded
 _HEADINGS = {Triplet: "Synthetic sentences", Pair: "Natural pairs", Trial: "Trials"}
 _EXPLANATION = (
-    "Numbers are {}{}. Bold numbers mark the sentence that a model prefers; in triplets, the "
-    "sentences that it prefers to the one that it rejects. "
+    "Numbers are {}{}. In pairs and trials, a bold number marks the sentence that a model prefers. "
+    "In triplets, bold numbers mark the sentences that a model prefers to the one that it rejects. "
     "Words that differ from the natural sentence are highlighted"
 )
 _ARROWS = (
     "Black dots are natural sentences. Arrows lead to synthetic sentences. In the direction of an "
     "orange arrow, a sentence becomes less likely under the model of the horizontal axis, but not "
-    "under the other model. Blue arrows are for the model of the vertical axis."
+    "under the other model. In the direction of a blue arrow, it becomes less likely only under "
+    "the model of the vertical axis."
 )
 _ARROW: Mapping[str, Any] = {
     "angles": "xy",
@@ -69,8 +70,8 @@ def stimuli_report(
     Args:
         title: title of the page.
         stimuli: triplets, pairs and trials, in the order to show.
-        scores: log-probabilities of the sentences, nats. Triplets contain their own. With scores,
-            the page also shows how often the models agree.
+        scores: log-probabilities of the sentences, nats. Triplets contain the scores of their
+            models. With `scores`, the page also shows how often the models agree.
         flagged: flags of the stimuli. The page shows only how many stimuli have flags.
 
     Raises:
@@ -183,7 +184,7 @@ def stimuli_table(
     """Make a table of sentences with marked changes, and log-probabilities or other scores.
 
     Stimuli must be of one kind and one pair of models. Pairs without scores are shown with ranks
-    among all sentences. `changes` are by default computed without tags.
+    among all sentences. By default, `changes` are computed without tags (parts of speech).
 
     Raises:
         InputError: if a pair has neither scores nor texts.
@@ -299,8 +300,9 @@ def preferred(
 ) -> list[list[bool]]:
     """Return a mask of the numbers to print in bold, (n_sentences, n_models).
 
-    In a triplet, a number is bold if the model prefers the sentence to the one in `rejected`. In a
-    pair or trial, the number of the sentence that the model prefers is bold.
+    A number is the score of a sentence under a model. In a triplet, it is bold if the model prefers
+    this sentence to the sentence in `rejected`. In a pair or trial, it is bold if the model prefers
+    this sentence to the other one.
     """
     n_sentences = max(map(len, columns.values()), default=0)
     return [

@@ -1,9 +1,10 @@
 """The steps of a study: each reads files, writes files, and lists both in a record.
 
-A step is declared once, as a dataclass with annotated fields (`contstim.options`). The command with
-its options, the section of a study file, the stage, the record and the reference pages follow from
-the declaration. `step` contains the base class, `fields` shared fields, and `execution` the choice
-of workers. A step is imported when it is needed.
+A step is declared once, as a dataclass with annotated fields (`contstim.options`). The declaration
+determines the command and its options, the section of a study file, and the stage of a study. It
+also determines the record and the reference pages. The module `step` contains the base class,
+`fields` contains shared fields, and `execution` contains the choice of workers. A step is imported
+when it is needed.
 """
 
 from __future__ import annotations

@@ -62,9 +62,10 @@ class OfAnswers(Step[Value], name=""):
     scale: AnswerScale = None
 
     def with_answers(self, exclusions: Excluding) -> Excluding:
-        """Return the exclusions; if `require` is set, with the table of answers to questions.
+        """Return the exclusions, with the path of the table of answers that `require` needs.
 
-        By default, this table is next to the responses.
+        This table has the participants' answers to questions. By default, it is next to the
+        responses.
         """
         if not exclusions.require or exclusions.participants is not None:
             return exclusions
@@ -100,8 +101,8 @@ class OfAnswers(Step[Value], name=""):
 
 
 STOPPED = (
-    "Data were collected in waves until a verdict: shares, p-values and intervals of this analysis "
-    "ignore that the answers decided when to stop. Use the verdict of the waves instead."
+    "Data were collected in waves, and the answers decided when to stop. The shares, p-values and "
+    "intervals of this analysis ignore this. Use the verdict of the waves instead."
 )
 
 
@@ -120,7 +121,9 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
     contrasts: Annotated[
         Path | None,
         Help(
-            "Planned contrasts: a table with the columns first and second; by default all.",
+            "Planned contrasts: a table with the columns first and second. A row names two models, "
+            "or a model and `ceiling`. By default, the contrasts are all pairs of models, and each "
+            "model against the ceiling.",
             content="contrasts",
         ),
     ] = None
@@ -141,8 +144,8 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
     primary: Annotated[
         Literal["accuracy", "signed-rank-cosine"] | None,
         Help(
-            "Measure that decides the verdict, over all trials; by default signed-rank-cosine, "
-            "for choices accuracy."
+            "Measure that decides the verdict, over all trials. By default signed-rank-cosine; if "
+            "answers are choices, accuracy."
         ),
     ] = None
     fdr: Annotated[float, Share("False discovery rate, or family-wise error rate.")] = 0.05
@@ -155,12 +158,13 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
         ),
     ] = 0.9
     worst: Annotated[
-        int, Help("Number of trials to list for each model: its worst failures.", at_least=0)
+        int, Help("Number of the worst failures (trials) to list for each model.", at_least=0)
     ] = 5
     pair: Annotated[
         tuple[str, str] | None,
         Help(
-            "Two models for the figure of ranks; by default the best two that trials compare.",
+            "Two models for the figure of ranks; by default the best two models that trials "
+            "compare.",
             content="model names",
         ),
     ] = None
@@ -173,7 +177,8 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
         ),
     ] = None
     text: Annotated[
-        Path | None, Help("Word frequencies for trivial rivals; by default those of --tags.")
+        Path | None,
+        Help("Source of word frequencies for trivial rivals; by default the table of --tags."),
     ] = None
 
     def work(self, reporter: Reporter) -> Outcome[Analysis]:
@@ -285,8 +290,9 @@ Controls: TypeAlias = tuple[Sequence[Row], Sequence[Row]]
 class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
     """Fit mixed models of answers with random effects of people and items, and compare models.
 
-    For each language model, an ordinal mixed model predicts the ratings of 1 to 6 from the model's
-    log-probability ratios. For choices, the mixed model is binary.
+    For each language model, an ordinal mixed model predicts the ratings of 1 to 6. Its predictor is
+    the log-probability ratio of the two sentences under the language model. For choices, the mixed
+    model is binary.
 
     Writes fits.csv (log-likelihood, AIC), coefficients.csv, variances.csv, thresholds.csv, and
     comparisons.csv (which model fits better, with p-values). With `--together`, additions.csv has
@@ -297,7 +303,9 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
     """
 
     out: Annotated[Path, Writes("The folder to write.", record="fits.csv")]
-    together: Annotated[bool, Help("Also fit pairs of models, and all models, together.")] = False
+    together: Annotated[
+        bool, Help("Also fit every two models together, and all models together.")
+    ] = False
     condition: Annotated[
         tuple[Condition, ...], Help("Conditions to analyse; by default all except catch.")
     ] = ()
@@ -326,21 +334,21 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
         rated = analysis.empty.rated
         if settings.people != "none" and rated.sided < rated.size:
             reporter.warn(
-                f"{quantity(rated.size - rated.sided, 'rating')} of {rated.size:,} have no "
-                f"position of sentences (column left of {self.responses}): the preference of "
-                "participants for a side cannot be estimated from them."
+                f"{quantity(rated.size - rated.sided, 'rating')} of {rated.size:,} are without the "
+                f"positions of the sentences (column `left` of {self.responses}). The preference "
+                "of participants for a side cannot be estimated from these ratings."
             )
         if settings.thresholds == "flexible":
             reporter.warn(
-                "Flexible thresholds, and all results with them, depend on which sentence of "
-                "a trial is sentence_1; symmetric thresholds do not."
+                "With flexible thresholds, all results depend on which sentence of a trial is "
+                "sentence_1. With symmetric thresholds, they do not."
             )
         for model, reason in analysis.left_out.items():
             reporter.warn(f"{model} is excluded. {reason}")
         for row in (row for fit in analysis.fits for row in fit.coefficients if row["capped"]):
             reporter.warn(
                 f"{row['model']}: {quantity(row['capped'], 'infinite ratio')} counted as "
-                f"{row['cap']:.1f} nats, the largest finite one."
+                f"{row['cap']:.1f} nats, the largest finite ratio."
             )
         facts = {
             "settings": asdict(settings),
@@ -365,8 +373,8 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
 
     Writes token_counts.csv and feature_preferences.csv. The first table has a binomial test for
     each model: whether the model prefers the sentence with fewer tokens. The second table is about
-    pairs of synthetic sentences, and features such as word frequency. A t-test compares the feature
-    in the sentences that a model prefers and in the sentences that participants prefer.
+    features, for example word frequency, in pairs of synthetic sentences. A t-test compares the
+    sentences that a model prefers with the sentences that participants prefer.
 
     Example: `contstim controls --trials trials.csv --responses responses.csv --scores scores.csv
     --text corpus.txt --model hf:gpt2 --out controls`

@@ -58,14 +58,14 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
 
     Each triplet gives a trial of its two synthetic sentences. With `--twins`, it also gives two
     trials of the natural sentence and a synthetic one. Answers to these two trials are less
-    informative: in experiment 1 of Golan et al. (2023), an answer gave a quarter to a third of the
-    evidence of an answer about two synthetic sentences.
+    informative: in experiment 1 of Golan et al. (2023), such an answer gave a quarter to a third of
+    the evidence that an answer about two synthetic sentences gave.
 
     No group sees a sentence twice. All groups have the same number of trials of each condition,
-    model pair and role. The role is the model that rejects the synthetic sentence, or that is right
-    about a minimal pair. An independent check verifies the finished table. The command also writes
-    a certificate, and a summary for ethics committees and the preregistration (`….summary.md`,
-    `….summary.png`).
+    model pair and role. The role of a trial names the model that rejects the synthetic sentence, or
+    the model that is right about a minimal pair. An independent check verifies the finished table.
+    The command also writes a certificate, and a summary for ethics committees and the
+    preregistration (`….summary.md`, `….summary.png`).
 
     After a review, as many trials as possible stay in their groups, and rejected random and catch
     trials are replaced. To replace rejected pairs, minimal pairs and triplets, first run `select
@@ -111,7 +111,8 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
         float, Help("Time limit of the search for an assignment, seconds.", at_least=0.0)
     ] = 60.0
     text: Annotated[
-        Path | None, Help("Text, counts or model for word frequencies.", kind="training text")
+        Path | None,
+        Help("Source of word frequencies: a text, counts or a model.", kind="training text"),
     ] = None
     seed: Seed = 0
     review: Reviews = ()
@@ -194,7 +195,8 @@ def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
             choose sentence_1, such as `Please choose this sentence to show that you read`.
 
     Raises:
-        InputError: if the table cannot be read, lacks a column, or compares a sentence with itself.
+        InputError: if the table cannot be read or lacks a column, or the two sentences of a row are
+            the same.
     """
     readers = {name: (Sentence.parse, name) for name in ("sentence_1", "sentence_2")}
     rows = list(zip(*parsed_columns(path, read_table(path), readers), strict=True))
@@ -205,7 +207,10 @@ def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
 def word_frequencies(
     text: Path | None, natural: Sequence[Sentence], trials: Sequence[Trial]
 ) -> WordFrequencies:
-    """Count words in the text or, without a text, in the natural sentences or the trials.
+    """Count words in the text.
+
+    Without a text, count words in the natural sentences. Without natural sentences, count words in
+    the trials.
 
     Raises:
         InputError: if the text cannot be read, or there are no words.

@@ -58,19 +58,21 @@ _N_SHOWN = 10  # triplets of each pair of models that the command prints
 
 
 class FindDifferences(SearchesTriplets, Step[list[Difference]], name="diff"):
-    """Find where two or more models part, and write a page about it; needs no study and no data.
+    """Find where two or more models part, and write a page about it.
 
-    Two models part on a pair of sentences if they prefer different ones. The command compares the
-    models on natural sentences, on changes of one word, and on minimal pairs that come with
-    contstim. For every two models, it also searches triplets: a natural sentence and two synthetic
-    ones, each of which one model accepts and the other rejects. The page shows how often the models
-    part, by part of speech, word frequency, position, sentence length and paradigm, with 95 %
-    intervals. diff.csv has all synthetic sentences.
+    The command needs no study and no data. Two models part on a pair of sentences if they prefer
+    different sentences. The command compares the models on natural sentences, on changes of one
+    word, and on minimal pairs that come with contstim. For every two models, it also searches for
+    triplets. A triplet has a natural sentence and two synthetic sentences. One model accepts each
+    synthetic sentence, and the other model rejects it. The page shows how often the models part, by
+    part of speech, word frequency, position, sentence length and paradigm, with 95 % intervals.
+    diff.csv has all synthetic sentences.
 
     The natural sentences are those of the embedded English (a grammar that comes with contstim), or
-    of --text. A --baseline is a model that should agree with the first one, such as the first model
-    trained with another seed. The page then shows how much more often the models part than these
-    two. An interrupted run continues where it stopped.
+    of --text. A --baseline is a model that should agree with the first model. For example, it is
+    the first model trained with another seed. The page then shows how much more often the
+    models part than the first model and its baseline do. An interrupted run continues where it
+    stopped.
 
     Example: `contstim diff hf:gpt2 hf:distilgpt2`
     """
@@ -79,7 +81,8 @@ class FindDifferences(SearchesTriplets, Step[list[Difference]], name="diff"):
     text: Annotated[
         Path | None,
         reads_kind(
-            "Natural sentences, one a line; by default of the embedded English.", "sentences"
+            "Natural sentences, one a line; by default sentences of the embedded English.",
+            "sentences",
         ),
     ] = None
     baseline: Annotated[
@@ -88,7 +91,7 @@ class FindDifferences(SearchesTriplets, Step[list[Difference]], name="diff"):
     out: Annotated[
         Path,
         Writes(
-            "The page and the table, without .html and .csv.",
+            "Path of the page and of the table, without the endings .html and .csv.",
             beside=(".csv", ".html"),
             stem=True,
             name="diff",
@@ -111,7 +114,7 @@ class FindDifferences(SearchesTriplets, Step[list[Difference]], name="diff"):
         if len(self.models) < 2:
             raise InputError(f"`models` must name at least 2 models, got {len(self.models)}.")
         if self.out.suffix in (".html", ".csv"):
-            raise InputError(f"`out` must have no ending, got {self.out}.")
+            raise InputError(f"`out` must not end in .html or .csv, got {self.out}.")
         super().check()
 
     def work(self, reporter: Reporter) -> Outcome[list[Difference]]:

@@ -98,9 +98,10 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
     """Evaluate models on minimal pairs (Warstadt et al. 2020).
 
     Writes a page (`report.html`, `report.md`), tables (CSV) and figures (PDF and PNG). They show
-    accuracies and ties by paradigm, by phenomenon and overall, and the accuracies of people and of
-    published models. They also show accuracy by length, perplexity, log-probability and confidence,
-    and in the contrasts of Warstadt et al. An interrupted run continues where it stopped.
+    accuracies and ties by paradigm, by phenomenon and overall. They also show the accuracies of
+    people and of published models. Further tables show accuracies by length, perplexity,
+    log-probability and confidence, and accuracies in the contrasts of Warstadt et al. An
+    interrupted run continues where it stopped.
 
     Example: `contstim evaluate blimp --model kenlm:trigram.arpa --data blimp --out results`
     """
@@ -203,12 +204,13 @@ class EvaluateAcceptability(
     If the data are a table with the columns sentence and rating, ratings are correlated with
     scores.
 
-    If the data are minimal pairs, two criteria evaluate each pair. Minimal pairs are the folder of
-    LI-Adger, a table with the columns item and label, or sentences with `--pairs`. By the BLiMP
-    criterion, a model is right if the acceptable sentence has the higher score. The Acceptability
-    Delta Criterion compares the difference in scores with the difference in judgements. By this
-    criterion, a model is right if the two differences have the same sign, and differ by less than
-    δ. For this criterion, scores are z-scores over all sentences.
+    If the data are minimal pairs, two criteria evaluate each pair. The data are minimal pairs in
+    three cases: they are the folder of LI-Adger, they are a table with the columns item and label,
+    or `--pairs` is set. By the BLiMP criterion, a model is right if the acceptable sentence has the
+    higher score. The Acceptability Delta Criterion compares the difference in scores with the
+    difference in judgements. By this criterion, a model is right if the two differences have the
+    same sign, and are less than δ apart. For this criterion, scores are z-scores over all
+    sentences.
 
     Writes tables (CSV), figures (PNG, PDF) and a page. An interrupted run continues where it
     stopped.
@@ -219,7 +221,9 @@ class EvaluateAcceptability(
 
     data: Annotated[Path, Reads("The folder of LI-Adger, or a table of judgements.", folder=True)]
     models: GivenModels = ()
-    scores: Annotated[tuple[Path, ...], Reads("Scores, with a column id or sentence.")] = ()
+    scores: Annotated[
+        tuple[Path, ...], Reads("A table of scores, with a column id or sentence.")
+    ] = ()
     pairs: Annotated[
         Path | None, Reads("Minimal pairs; by default all pairs of sentences of an item.")
     ] = None
@@ -283,7 +287,11 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
     sentences: Sentences
     frequencies: Annotated[
         Path,
-        Reads("Text, counts or model for word frequencies.", folder=True, kind="training text"),
+        Reads(
+            "Source of word frequencies: a text, counts or a model.",
+            folder=True,
+            kind="training text",
+        ),
     ]
     reference: Annotated[str | None, Models("Causal model to compare scores with.")] = None
     word_list: Annotated[Path | None, Reads("Words, one per line, instead of random ones.")] = None
@@ -296,7 +304,10 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
     execution: ScoringExecution = LOCAL_SCORING
 
     def specifications(self) -> tuple[str, ...]:
-        """Return the specifications of the models, and of the reference if it is another model."""
+        """Return the specifications of the models.
+
+        The specification of the reference is added if the reference is none of these models.
+        """
         texts, _ = desiderata.with_reference(self.models, self.reference)
         return tuple(model.specification for model in parse_models(texts))
 
@@ -348,10 +359,10 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
 class CompareModels(_Evaluation["Findings"], name="compare", version=2):
     """Compare how models or scoring rules order sentences, and find where they disagree most.
 
-    Writes the rank correlations of two models, the proportion of sentence pairs that they order in
-    the same way, and the sentences on which they disagree most. Prints a command that selects
-    natural controversial pairs. With two models or more, also prints a command that synthesizes
-    sentences.
+    For every two models, writes their rank correlation, the proportion of sentence pairs that they
+    order in the same way, and the sentences on which they disagree most. Prints a command that
+    selects natural controversial pairs. With two models or more (`--model`), also prints a command
+    that synthesizes sentences.
 
     Example: `contstim compare --model hf:runs/bert@chain --model hf:runs/bert@pll-original
     --sentences natural.txt --out compared`

@@ -29,8 +29,9 @@ class Execution:
     executor: Annotated[
         Literal["local", "interleaved", "processes", "ray"],
         Aside(
-            "Where tasks run: in this process, one after the other (local) or together in batches "
-            "of a GPU (interleaved, by default 8 tasks); in several processes; or on Ray."
+            "Where tasks run. local: in this process, one after the other. interleaved: in this "
+            "process, by default 8 tasks at once, which share the batches of a GPU. processes: in "
+            "several processes. ray: on a Ray cluster."
         ),
     ] = "local"
     workers: Annotated[
@@ -42,7 +43,10 @@ class Execution:
     ] = None
     task_timeout: Annotated[
         float | None,
-        Aside("Time limit of a task (search, or 200 sentences to score), seconds.", at_least=1),
+        Aside(
+            "Time limit of a task, seconds. A task is one search, or 200 sentences to score.",
+            at_least=1,
+        ),
     ] = None
     gpus_per_worker: Annotated[float | None, Aside("With ray: GPUs per worker.", at_least=0)] = None
 
@@ -81,7 +85,8 @@ class Execution:
 class ScoringExecution(Execution):
     """Options for executing the scoring of sentences."""
 
-    # Without `interleaved`: searches must share batches to fill them, but scoring fills its batches
+    # There is no `interleaved`. It lets searches share batches, because one search does not fill
+    # them; scoring fills its batches
     executor: Annotated[
         Literal["local", "processes", "ray"],
         Aside("Where tasks run: in this process, in several processes, or on Ray."),

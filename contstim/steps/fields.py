@@ -60,7 +60,8 @@ TrialScores = Annotated[
     ),
 ]
 Language = Annotated[
-    Literal["en", "any"], Help("Rules for words: of English (en), or of all languages (any).")
+    Literal["en", "any"],
+    Help("Rules for words: those of English (en), or those for all languages (any)."),
 ]
 Blocked = Annotated[
     Path | None,
@@ -83,8 +84,8 @@ ReportFolder = Annotated[
 Reviews = Annotated[
     tuple[Path, ...],
     Reads(
-        "A file of reviews; name several files in the order of rounds. Items that no reviewer "
-        "rejected are kept if possible.",
+        "A file of reviews. If there were several rounds of reviews, name their files in the order "
+        "of the rounds. Items that no reviewer rejected are kept if possible.",
         content="reviews",
     ),
 ]
@@ -99,12 +100,15 @@ OfferedWords = Annotated[
 ]
 Uncapped = Annotated[
     Path | None,
-    Help("With --word-cap: words without a cap, one per line.", content="repeatable words"),
+    Help(
+        "With --word-cap: words whose uses are not limited, one per line.",
+        content="repeatable words",
+    ),
 ]
 
 
 def load_words(limits: _Limits) -> _Limits:
-    """Return the settings, with names of word lists replaced by the words in these files.
+    """Return the settings. The names of files of words are replaced by the words in these files.
 
     Raises:
         InputError: if a file cannot be read.

@@ -45,10 +45,11 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
 
     One model prefers the natural sentence, and the other prefers the sentence with the new word.
     For every two models and each sentence, the command chooses the replacement on which the models
-    disagree most. A model's preference is its log-probability ratio of the two sentences, and the
-    disagreement is the weaker of the two preferences. The new word has the same part of speech as
-    the replaced one, and about the same length and frequency. If no replacement in a sentence makes
-    two models disagree, there is no pair of this sentence for these models.
+    disagree most. The strength of a model's preference is the log-probability ratio of the two
+    sentences under this model. The disagreement is the weaker of the two models' preferences. The
+    new word has the same part of speech as the replaced word, and about the same length and
+    frequency. If no replacement in a sentence makes two models disagree, there is no pair of this
+    sentence for these models.
 
     In the table, `natural` is the natural sentence, and `changed` is the sentence with the new
     word; both can be acceptable. `paradigm` is the part of speech of the replaced word, and

@@ -1,4 +1,4 @@
-"""Checks of a step's paths: no path has two uses, outputs are writable, inputs are readable."""
+"""Checks of a step's paths: no path has two uses, outputs are writable, and inputs are valid."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ _READERS = {
 def check_input(path: Path, note: Help, models: Sequence[str] = ()) -> None:
     """Check that an input exists and has the content that its field requires.
 
-    A table of contrasts must compare `models`. A table of pair counts must have pairs of `models`,
-    each in the order of `models`.
+    A table of contrasts must compare `models`. A table of pair counts must name pairs of `models`.
+    The two models of a pair must be in the order of `models`.
 
     Raises:
         ContstimError: if the input is missing, or has another content.
@@ -185,8 +185,8 @@ def check_content(path: Path, content: str) -> None:
     elif content == "reviews":
         read_reviews([path])
     elif content == "responses":
-        # Without a record, the scale is unknown here, and ratings of 1 and 2 would be refused as
-        # unclear. If a scale is passed, `read_responses` accepts ratings on any scale
+        # Without a record, the scale is unknown here. `read_responses` would then refuse ratings of
+        # 1 and 2, because their scale is unclear. If any scale is passed, it accepts all ratings
         scale = None if record_path(path).is_file() else Scale.CONFIDENCE
         with warnings.catch_warnings():
             # The step that reads the responses will print the warnings

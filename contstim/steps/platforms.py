@@ -40,7 +40,7 @@ class ExportTrials(Step[Exported], name="export", version=2):
 
     exporter: ClassVar[Exporter]
 
-    separate_fields = frozenset({"seed"})  # never set to the study's seed
+    separate_fields = frozenset({"seed"})  # the seed of a study does not set this field
     trials: Annotated[Path, TRIALS]
     out: Annotated[Path, Writes("Output folder, or file for the platform.", name="export/{}")]
     settings: Any
@@ -118,7 +118,7 @@ class ImportResponses(Step[Imported], name="import", version=2):
     keep: Annotated[tuple[str, ...], Help("Columns about participants to keep, such as age.")] = ()
 
     def writes(self) -> tuple[Path, ...]:
-        """Return the tables; the table of answers to questions only if it exists."""
+        """Return the tables. The table of answers to questions is included only if it exists."""
         beside = questions_beside(self.out)
         return (*super().writes(), *([beside] if beside.is_file() else []))
 

@@ -1,4 +1,4 @@
-"""Reproduction of published analyses from the published data, with a check of each claim."""
+"""Reproductions of published analyses from the published data, with a check of each claim."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
     data: Annotated[
         Path,
         Reads(
-            "A folder with copies of dpmlab/contstimlang, named contstimlang, and of "
-            "LpZamora/contstimlang, named contstimlang-fork.",
+            "A folder with two folders: contstimlang, a copy of dpmlab/contstimlang, and "
+            "contstimlang-fork, a copy of LpZamora/contstimlang.",
             folder=True,
         ),
     ]

@@ -43,12 +43,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewSettings:
-    """Options of the flags on a review page."""
+    """Options of the flags on a review page.
+
+    A flag is a warning about an item, for example about a rare word.
+    """
 
     text: Annotated[
         Path | None,
         Help(
-            "Text, counts or model for word frequencies, to flag rare words and names.",
+            "Source of word frequencies (a text, counts or a model), to flag rare words and names.",
             kind="training text",
         ),
     ] = None
@@ -58,8 +61,8 @@ class ReviewSettings:
     often: Annotated[
         int | None,
         Help(
-            "Flag words that are in more items than this; by default the larger of 5 and 2 % of "
-            "the items.",
+            "Flag words that occur in more than this number of items. By default 5, or 2 % of the "
+            "items if this is more.",
             at_least=1,
         ),
     ] = None
@@ -71,7 +74,7 @@ class ReviewSettings:
     judge: Judges = ()
 
     def flags(self) -> FlagSettings:
-        """Return the settings of flags, with loaded files and without the judge.
+        """Return the settings of flags; load the files, and leave out the judge.
 
         Raises:
             InputError: if a file cannot be read.
@@ -108,13 +111,14 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
 
     The page is one file that needs no network: open it in a browser, or send it to a colleague. It
     shows the sentences of each item with changed words marked, the models' log-probabilities, and
-    flags: words on the block list, rare words, names, repetitions, similar items, and differences
-    between a synthetic sentence and its natural sentence. Decisions are stored in the browser and
-    downloaded as review.csv; with --serve, each decision is saved at once.
+    flags. Flags are warnings about words on the block list, rare words, names, repetitions, similar
+    items, and differences between a synthetic sentence and its natural sentence. Decisions are
+    stored in the browser, and can be downloaded as review.csv. With --serve, each decision is saved
+    at once.
 
-    With --responses, the page shows for each trial how sure the participants were. It can show the
-    trials with the least sure participants first. To combine the decisions of several reviewers,
-    pass each of their files with --review.
+    With --responses, the page shows how sure the participants were in each trial. It can show first
+    the trials in which they were least sure. To combine the decisions of several reviewers, pass
+    each of their files with --review.
 
     Example: `contstim review triplets.csv --text corpus.txt --out review.html`
     """
@@ -244,6 +248,6 @@ def report_changes(
         return {}
     reporter.warn(
         f"{quantity(len(changed), f'reviewed {item_name}')} that no reviewer rejected "
-        f"cannot stay. {'; '.join(map(str, changed))}. Give more candidates to keep more."
+        f"cannot stay. {'; '.join(map(str, changed))}. Add candidates to keep more of them."
     )
     return {"changed": [asdict(item) for item in changed]}

@@ -55,19 +55,19 @@ class ScoreSentences(Step[list[ModelScores]], name="score", version=3):
 
     Scores are saved during the run, so an interrupted run continues where it stopped. No sentence
     with a saved score is scored again. With `--executor processes` or `ray`, the sentences are
-    divided among workers; the scores are the same.
+    divided among workers. This does not change the scores.
 
     If contstim trained a model, the command counts the sentences that occur in the training text of
     this model. It prints this number, and saves it in the record.
 
     With `--per-word`, the columns are sentence, model, position, word, tokens, log_prob, surprisal
-    (nats), surprisal_bits, entropy and frequency. `tokens` is the number of tokens of the word;
-    with `--by token`, the column `token` has the token. Positions count from 0; the end of the
-    sentence has the position after the last word. The entropy (nats) is the entropy of the model's
-    distribution over the first token of the row or, in word-level models, over the word. It is
-    empty for masked models, BiLSTMs, KenLM binary files and servers. The frequency is the Zipf
-    value of an English word. The log-probabilities of a sentence's rows add up to its score. Scores
-    of words are not saved for later runs.
+    (nats), surprisal_bits, entropy and frequency. `tokens` is the number of tokens of the word.
+    With `--by token`, the column `token` has the token. Positions count from 0. The end of the
+    sentence has the position after the last word. The entropy (nats) is that of the model's
+    distribution over the first token of the row. In word-level models, it is that of the
+    distribution over the word. It is empty for masked models, BiLSTMs, KenLM binary files and
+    servers. The frequency is the Zipf value of an English word. The log-probabilities of a
+    sentence's rows add up to its score. Scores of words are not saved for later runs.
 
     A model on an inference server is `--model 'NAME=server:http://HOST:8000/v1#MODEL'`; a key is
     read from the environment variable CONTSTIM_SERVER_KEY.
@@ -106,11 +106,11 @@ class ScoreSentences(Step[list[ModelScores]], name="score", version=3):
     store: StoreBeside = None
 
     def store_path(self) -> Path | None:
-        """Return the path of the store; None with `per_word` (scores of words are not stored)."""
+        """Return the path of the store; None with `per_word`, as scores of words are not stored."""
         return None if self.per_word else self.store or self.out.parent / STORE_NAME
 
     def check(self) -> None:
-        """Check options that need or exclude `per_word`, and that `bounds` has a suitable model."""
+        """Check that options are compatible with `per_word`, and that a model fits `bounds`."""
         if not self.per_word and (self.by == "token" or self.boundary_correction):
             raise InputError(
                 "`by` and `boundary_correction` need `per_word`. Set it, or remove them."
@@ -198,7 +198,9 @@ def _tell(scored: ModelScores, reporter: Reporter) -> None:
     if scored.lower_bounds is not None and scored.log_probs is not None:
         # The lower bound of a mixture is the mean log-probability over orders of words
         gap = (scored.log_probs - scored.lower_bounds).mean()
-        reporter.say(f"  {scored.name}: on average {gap:.2f} nats above the mean over orders.")
+        reporter.say(
+            f"  {scored.name}: scores are on average {gap:.2f} nats above the mean over orders."
+        )
     if scored.n_sampled:
         reporter.say(
             f"  {scored.name}: {scored.n_sampled:,} scores are sampled; `standard_errors` "

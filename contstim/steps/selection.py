@@ -55,8 +55,8 @@ _WritesSelection = partial(WritesTable, "The table to write.", beside=(".certifi
 GivenCounts = Annotated[
     Path | None,
     Reads(
-        "A table with the columns model_1, model_2 and per_pair, which sets other numbers of items "
-        "for some pairs of models.",
+        "A table with the columns model_1, model_2 and per_pair. It sets the number of items for "
+        "some pairs of models, if these need another number.",
         content="pair counts",
     ),
 ]
@@ -68,7 +68,7 @@ def _counts(path: Path | None) -> tuple[tuple[str, str, int], ...]:
 
 
 class SelectPairs(Step[NaturalSelection], name="select natural", version=3):
-    """Select natural sentence pairs on which each pair of models disagrees most (2023, Eq. 5).
+    """Select natural sentence pairs on which two models disagree most (Golan et al. 2023, Eq. 5).
 
     The certificate next to the table has the objective and its proven bound. If they are equal, the
     selection is optimal.
@@ -155,8 +155,8 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
     The command excludes and counts two kinds of triplets. In the first kind, a rejected sentence is
     too likely: its log-probability is less than --enough nats below that of the natural sentence.
     In the second kind, the sentences are not all different, because a search found nothing better
-    than the natural sentence. By default, the selection has the fewest new words that change
-    the part of speech. Among all such selections, it has the fewest new words.
+    than the natural sentence. By default, the selection has the fewest new words with another part
+    of speech than the replaced words. Among all such selections, it has the fewest new words.
 
     The certificate next to the table has the objective and its proven bound. They are equal unless
     the time limit (--seconds) is reached.
@@ -234,22 +234,23 @@ def _remark_objective(
             "worst-rank": "prefers triplets with many nats, as `controversiality` does",
         }[question.objective]
         reporter.warn(
-            f"`objective` {question.objective} {by_nats}. Remove it, unless you repeat an earlier "
-            "selection."
+            f"`objective` {question.objective} {by_nats}. Remove `objective`, unless you repeat an "
+            "earlier selection."
         )
         return
     for unit, members in grouped((t.drop_unit, t) for t in triplets).items():
         if low := sum(not has_enough(triplet, question) for triplet in members):
             reporter.say(
-                f"Excluded: {low:,} of {quantity(len(members), 'triplet')}, with less than "
-                f"{question.least_drop(members[0]):g} {unit} on a side."
+                f"Excluded: {low:,} of {quantity(len(members), 'triplet')}, with a drop of less "
+                f"than {question.least_drop(members[0]):g} {unit} under one of the two models."
             )
     table = tag_table(question.tags)
     if not table.fits({word for t in triplets for word in t.natural.words}):
         reporter.warn(
             f"{table.name} has less than half of the words of the natural sentences. If a "
-            "replaced word is not in the table, its new word counts as fitting, so `objective` "
-            "readable mostly counts new words. Set `tags` for the language of the sentences."
+            "replaced word is not in the table, its new word counts as a fitting one. So "
+            "`objective` readable mostly counts new words. Set `tags` for the language of the "
+            "sentences."
         )
 
 

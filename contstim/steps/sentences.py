@@ -53,7 +53,7 @@ class SentenceSettings:
 
     words: Annotated[str, Help("Words per sentence, such as 8 or 7-9.", metavar="N or N-M")] = "8"
     without: Annotated[
-        Path | None, Help("Exclude sentences with phrases of this file, one per line.")
+        Path | None, Help("File of phrases, one per line. Sentences with a phrase are excluded.")
     ] = None
     repeats: Annotated[bool, Help("Include sentences in which a word occurs twice.")] = False
     language: Language = "en"
@@ -92,7 +92,8 @@ class SentenceSettings:
             InputError: if `words` is not a number or a range, or a file cannot be read.
         """
         rules: list[SentenceRule] = [word_count(*self.lengths())]
-        # A vocabulary lists the words that may repeat; by default, English function words may.
+        # A vocabulary lists the words that may repeat. Without one, English function words may
+        # repeat.
         if not self.repeats:
             repeatable = REPEATABLE_ENGLISH if vocabulary is None else vocabulary.repeatable
             rules.append(distinct_words(repeatable))
@@ -197,15 +198,15 @@ _ODD_WORDS = 0.01  # share of the words that count as very unlikely
 class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=6):
     """Find natural sentences in a text: complete, of one length, without repeated words.
 
-    The command excludes lines that do not start and end like a sentence, and headings in capitals.
-    It excludes lines with abbreviations, blocked words or parts of addresses. In
-    English, it also excludes lines without a finite verb or a main clause. Of sentences that differ
-    by one word, it keeps the first. With --judge, it also excludes the half of the sentences that
-    the judge finds less likely, and sentences with a very unlikely word.
+    The command excludes headings in capitals, and lines that do not start and end like a sentence.
+    It excludes lines with abbreviations, blocked words or parts of addresses. In English, it also
+    excludes lines without a finite verb or a main clause. Of sentences that differ by one word, it
+    keeps the first. With --judge, it also excludes the half of the sentences that the judge finds
+    less likely, and sentences with a very unlikely word.
 
-    With --for-models, the command prints how many sentences a study of this many models needs. If
-    there are too few, the exit status is 3. The command then prints for each rule how many
-    sentences only this rule excludes, unless it reads the text from stdin.
+    With --for-models M, the command prints the number of sentences that a study of M models needs.
+    If the text has too few, the exit status is 3. For each rule, the command then prints the number
+    of sentences that only this rule excludes. It cannot print this if the text is from stdin.
 
     Examples: `contstim sentences --text corpus.txt --vocabulary vocab.txt --out natural.txt`
 
@@ -228,11 +229,11 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=6):
     for_models: Annotated[
         int | None, _StudyNumber("Number of models in the study.", at_least=2, metavar="M")
     ] = None
-    triplets_per_pair: Annotated[int, _StudyNumber("Value of triplets --per-pair.")] = 100
-    pairs_per_pair: Annotated[int, _StudyNumber("Value of select natural --per-pair.")] = 10
-    groups: Annotated[int, _StudyNumber("Value of design --groups.")] = 10
-    random_per_group: Annotated[int, _StudyNumber("Value of design --random-per-group.")] = 3
-    catch_per_group: Annotated[int, _StudyNumber("Value of design --catch-per-group.")] = 12
+    triplets_per_pair: Annotated[int, _StudyNumber("Value of --per-pair in triplets.")] = 100
+    pairs_per_pair: Annotated[int, _StudyNumber("Value of --per-pair in select natural.")] = 10
+    groups: Annotated[int, _StudyNumber("Value of --groups in design.")] = 10
+    random_per_group: Annotated[int, _StudyNumber("Value of --random-per-group in design.")] = 3
+    catch_per_group: Annotated[int, _StudyNumber("Value of --catch-per-group in design.")] = 12
 
     def check(self) -> None:
         """Check `words`, and that the numbers of a study are set only if `for_models` is set."""
@@ -280,7 +281,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=6):
                 f"{too_few:,} sentences are missing for a study of {self.for_models} models: "
                 "use a longer text, request fewer items, or loosen a rule."
             )
-            # Counting the effect of each rule reads the text again; a pipe cannot be read twice
+            # To count the effect of each rule, the text is read again. A pipe cannot be read twice
             piped = str(self.text) == "-"
             again = () if piped else read_sentences(self.text, prose=self.settings.prose)
             for gain, reason, loosened_by in costs_of_rules(again, result.rules):

@@ -53,9 +53,9 @@ if TYPE_CHECKING:
 class SimulatePower(Step[DesignPower], name="power", version=2):
     """Simulate an experiment with new people and items, to estimate its power to compare models.
 
-    Writes a report (`….power.md`) and a figure. A first table contains how often each difference
-    between models is significant (`….power.csv`). A second table is about experiments of other
-    sizes (`….power-sizes.csv`).
+    Writes a report (`….power.md`) and a figure. The table `….power.csv` shows how often each
+    difference between models is significant. The table `….power-sizes.csv` is about experiments of
+    other sizes.
 
     Example: `contstim power --trials trials.csv --scores trial-scores.csv --out trials.csv`
     """
@@ -79,7 +79,7 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
         float | None,
         Help(
             "Lower noise ceiling: how often a person agrees with the majority of the others. By "
-            "default, the ceiling of the 2023 study or, with --pilot, of the pilot.",
+            "default, that of the study of 2023 (Golan et al.). With --pilot, that of the pilot.",
             above=0.5,
             below=1,
         ),
@@ -96,7 +96,11 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
         float, Share("Smallest difference between two accuracies that is of interest.")
     ] = SMALLEST_EFFECT
     simulations: Annotated[
-        int, Help("Simulated experiments for each model that people may follow.", at_least=1)
+        int,
+        Help(
+            "For each model, number of simulated experiments in which participants follow it.",
+            at_least=1,
+        ),
     ] = 1000
     seed: Seed = 0
 
@@ -170,7 +174,7 @@ class SimulateResponses(Step["Sequence[Response]"], name="simulate"):
     model: Annotated[
         str,
         Help(
-            "Model that participants follow: a column of the scores.",
+            "Model that participants follow. It must be a column of the scores.",
             metavar="NAME",
             content="model names",
         ),
@@ -187,8 +191,8 @@ class SimulateResponses(Step["Sequence[Response]"], name="simulate"):
     participants: Annotated[
         int | None,
         Help(
-            "Total number of participants. By default, 10 for each group; in a study, as many as "
-            "the section [power] plans.",
+            "Total number of participants. By default, 10 for each group; in a study, the number "
+            "that the section [power] plans.",
             at_least=1,
             kind="planned participants",
         ),
@@ -199,7 +203,12 @@ class SimulateResponses(Step["Sequence[Response]"], name="simulate"):
     ] = None
     ceiling: Annotated[
         float,
-        Help("Lower noise ceiling on random natural pairs, with ten raters.", above=0.5, below=1),
+        Help(
+            "Lower noise ceiling: how often one of ten raters agrees with the majority of the "
+            "others, on random natural pairs.",
+            above=0.5,
+            below=1,
+        ),
     ] = PUBLISHED_CEILING
     lapses: Annotated[float, Share("Proportion of trials answered at random.")] = 0.02
     server: Annotated[
@@ -225,9 +234,9 @@ class SimulateResponses(Step["Sequence[Response]"], name="simulate"):
         if self.noise is None and 0 < random < _MIN_PAIRS:
             times = "a third or three times" if random < 5 else "half or twice"
             reporter.warn(
-                f"noise is calibrated on {quantity(random, 'random natural pair')} only, and "
-                f"may be {times} as large on other pairs. Use at least {_MIN_PAIRS} "
-                "(`random_per_group` of the design), or set `noise` in nats."
+                f"noise is calibrated on {quantity(random, 'random natural pair')} only. "
+                f"Calibrated on other pairs, it may be {times} as large. Use at least {_MIN_PAIRS} "
+                "random pairs (`random_per_group` of the design), or set `noise` in nats."
             )
         people = artificial_participants(
             trials,

@@ -67,8 +67,8 @@ class ChangedSentences:
     """Sentences with scores, for printing with highlighted new words.
 
     Attributes:
-        natural: natural sentence, in which the new words replaced others.
-        rows: label, sentence, and score under each model. Scores of language models are
+        natural: natural sentence. The new words in the other sentences replace some of its words.
+        rows: label, sentence, and its score under each model. Scores of language models are
             log-probabilities in nats.
         names: model name → short name for printing.
         roles: role of each model, printed before its name.
@@ -154,7 +154,8 @@ class Step(Generic[Value]):
     version: ClassVar[int] = 1
     saved_results: ClassVar[str] = ""  # sentence about the results that an interrupted run saves
     leave_out: ClassVar[frozenset[str]] = frozenset()  # names of fields that are not options
-    # Names of fields, such as `seed`, that ignore the value that a study sets for all steps
+    # A study sets some fields, such as `seed`, to the same value in all steps. Fields with these
+    # names ignore this value
     separate_fields: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, *, name: str, version: int = 0) -> None:
@@ -274,7 +275,7 @@ class Step(Generic[Value]):
         return ()
 
     def texts_to_edit(self) -> tuple[Path, ...]:
-        """Return files in the output folder that users may edit; the work writes missing ones."""
+        """Return files in the output folder that users may edit; the work writes missing files."""
         return ()
 
     def specifications(self) -> tuple[str, ...]:
@@ -307,7 +308,7 @@ class Step(Generic[Value]):
             field.name: value
             for field, value in self.values()
             if value != field.default and not isinstance(field.note, Aside | Reads | Writes)
-            if not any(_paths(value))  # checksums represent files
+            if not any(_paths(value))  # the record has checksums of files
         }
         as_json: dict[str, Any] = json.loads(json.dumps(chosen, default=str))
         return as_json
@@ -319,7 +320,7 @@ class Step(Generic[Value]):
         return hub_commits(self.specifications())
 
     def record_path(self) -> Path | None:
-        """Return the path of the record, or None if there is no output or the output is a device.
+        """Return the path of the record; None if there is no output, or the output is a device.
 
         The record is next to the main output. If the main output is a folder with a file named by
         `Writes.record`, the record is next to this file.
@@ -393,7 +394,7 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
 
 
 def _check_inputs(step: Step[Any]) -> None:
-    """Check that no input file is a folder; if models are loaded, also that all inputs exist."""
+    """Check that no input file is a folder. If models are loaded, check that all inputs exist."""
     loads_models = bool(step.specifications())
     for field, value in step.values():
         if not isinstance(field.note, Reads) or field.note.folder:
@@ -435,11 +436,11 @@ def variant(
     leave_out: frozenset[str] = frozenset(),
     **settings: Any,
 ) -> type[_Step]:
-    """Return a subclass of a step for one of several kinds, such as one platform.
+    """Return a subclass of a step, such as the export to one platform.
 
     `page` is the help of the command. `leave_out` has the names of fields that are not options of
-    this command. `settings` are new defaults of fields, or types of fields. An instance of the type
-    becomes the default of the field, unless the type has required parameters.
+    this command. `settings` maps the name of a field to its new default, or to its type. If it is a
+    type, an instance becomes the default, unless the type has required parameters.
     """
     for field, kind in settings.items():
         if isinstance(kind, type) and all(

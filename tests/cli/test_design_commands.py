@@ -97,7 +97,7 @@ def test_triplets_with_too_few_nats_are_excluded(folder: Path) -> None:
     (folder / "tags.csv").write_text("word,tag,count\nnature,noun,1\n")
     options = "--triplets poor.csv --per-pair 3 --quantiles 0 --tags tags.csv --out r.csv"
     result = run(folder, "select", "triplets", *options.split(), status=0)
-    excluded = f"Excluded: 1 of {len(other_triplets) + 1} triplets, with less than 5 nats on"
+    excluded = f"Excluded: 1 of {len(other_triplets) + 1} triplets, with a drop of less than 5 nats"
     assert excluded in result.stderr
     assert weak_triplet.triplet_id not in {t.triplet_id for t in read_triplets(folder / "r.csv")}
     assert "tags.csv has less than half of the words" in result.stderr

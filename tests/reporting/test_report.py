@@ -115,7 +115,7 @@ def test_names_in_messages_are_code(message: str, html: str) -> None:
 
 
 def test_error_for_rows_of_another_length() -> None:
-    with pytest.raises(ValueError, match="A row has 1 cells, but the header 2"):
+    with pytest.raises(ValueError, match="A row has 1 cells, but the header has 2"):
         Table(("a", "b"), [("x",)])
 
 

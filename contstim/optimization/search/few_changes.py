@@ -1,4 +1,4 @@
-"""Sufficient disagreement with few new words: propose, score, keep, choose.
+"""Search for a sentence with few new words on which the models disagree enough.
 
     natural    Voter registration approaches also vary widely
     propose    … registration laws also …, … laws also vary significantly, …   by cheap scores
@@ -7,12 +7,16 @@
                model, and `enough` nats less likely under the reject model
     choose     Voter registration laws also vary significantly                 a judge's favourite
 
-Proposals have one or two new words. If none of them is feasible and allowed by the judges, they
-have three. Models with cheap scores, such as n-gram models, score all proposals exactly. For other
-models, the search estimates how much each new word changes the score of the natural sentence. The
-estimate for a proposal is the sum of the changes by its new words. A regression of exact scores on
-estimates orders the proposals (Golan et al. 2023, Eq. 3). The regression is fitted again after each
-batch of exact scores.
+A judge is a further model. It refuses sentences that are much less likely than the natural one, and
+chooses the likeliest of the other sentences.
+
+Proposals have one or two new words. If no such proposal is feasible and allowed by the judges, the
+search proposes sentences with three new words. Models with cheap scores, for example n-gram models,
+score all proposals exactly. For each other model, the search estimates how much each new word
+changes the score of the natural sentence. The estimate for a proposal is the sum of the changes by
+its new words. A regression predicts exact scores from these estimates (Golan et al. 2023, Eq. 3).
+Its predictions determine the order in which proposals are scored. The regression is fitted again
+after each batch of exact scores.
 """
 
 from __future__ import annotations
@@ -42,16 +46,18 @@ JUDGE_DROP = 5.0
 """Default maximum decrease of the log-probability under the judges, nats."""
 
 JUDGE_ERROR = 1.0
-"""Difference of log-probabilities under the judges that says little about sense, nats.
+"""Difference of log-probabilities under the judges that is too small to matter, nats.
 
-Tie-breaking rule: of the sentences within this difference of the judges' favourite, the search
-chooses the one with the largest disagreement. Readers accepted as many of these sentences as of the
-favourites (79 and 78 %), and simulated studies needed 6 % fewer answers. At 2 nats, they accepted
-73 %, with 16 % fewer answers; at 4 nats 60 %.
+Tie-breaking rule: consider the sentences within this difference of the judges' favourite. Of these,
+the search chooses the sentence with the largest disagreement between the models.
+
+Readers accepted 79 % of the sentences chosen by this rule, and 78 % of the favourites. Simulated
+studies needed 6 % fewer answers. With a difference of 2 nats, readers accepted 73 %, and studies
+needed 16 % fewer answers. With 4 nats, readers accepted 60 %.
 """
 
 MAX_SCORED = 600
-"""Default of `FewChanges.max_scored`, for each direction of a triplet."""
+"""Default of `FewChanges.max_scored`. It limits each of the two searches for a triplet."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +65,14 @@ class FewChanges:
     """Goal of a search for few new words.
 
     Attributes:
-        enough: required decrease of the loss, nats.
-        max_changes: maximum number of new words; None for three, or half of the words of a
-            sentence if that is less.
+        enough: required decrease of the loss (see `Objective`), nats.
+        max_changes: maximum number of new words. None means three, but at most half of the
+            sentence's words.
         judge_drop: maximum mean of log p(natural) - log p(result) over the judges, nats.
         max_scored: n, the maximum number of sentences for the largest network. Each network of the
             pair scores at most max(40, n * f / k) sentences. k is the network's number of passes
-            for a score. f compares the work for a score: under the largest network or judge,
-            divided by the work under this network. f is at most 10.
+            for a score. f is a ratio of work for a score: the work of the largest network or judge,
+            divided by the work of this network. f is at most 10.
         chooser: name of the network of the pair that chooses the result if there is no judge. None
             means the network under which the natural sentence is likelier.
 
@@ -91,7 +97,7 @@ TOO_FEW = "no sentence with few new words that has enough nats was found"
 _MAX_CHANGES = 3  # default maximum number of new words
 _FIRSTS = 25  # for each position, number of sentences with one new word that get a second one
 _EXTENDED = 150  # number of sentences with two new words that get a third one
-_KEPT = 60  # maximum number of proposals for each position of a sentence with new words
+_KEPT = 60  # for each sentence with new words and each position, maximum number of proposals
 _MIN_SCORED = 40  # every network may score this number of sentences
 _BATCHES = 10  # a network scores its sentences in this number of batches
 _MAX_BATCH = 36  # maximum number of sentences that judges score in a batch
@@ -99,10 +105,11 @@ _MAX_BATCH = 36  # maximum number of sentences that judges score in a batch
 _PATIENCE = 2
 _FIRST_SHARE = 0.7  # before a third word is tried, at most this share of the sentences is scored
 _ERROR = 3.0  # standard deviation of estimates before any calibration, nats
-# Prior standard deviations of intercept, slope, effect of a new word, other slopes
+# Prior standard deviations of a regression's coefficients: intercept, slope of the estimates,
+# effect of a new word, and other slopes
 _PRIOR_SD = (5.0, 0.3, 2.0, 0.2)
 _LOWEST = -50.0  # lower changes of a log-probability are raised to this value, nats
-_ODDS = 2.0  # sentences are scored in the order of quality + _ODDS * log p(feasible), nats
+_ODDS = 2.0  # sentences with the largest quality + _ODDS * log p(feasible), nats, are scored first
 _MIN_ODDS = -14.0  # sentences with a lower _ODDS * log p(feasible) are not scored
 
 
@@ -115,8 +122,8 @@ class Choice:
         minimal: whether no sentence with fewer new words is feasible; False if unknown.
         judged: number of sentences that the judges scored, because they are feasible under the pair
             of models; 0 without judges.
-        refused: judge → number of the judged sentences that only this judge refuses, because their
-            log-probability decreases by more than `judge_drop`.
+        refused: judge → number of judged sentences that only this judge refuses. A judge refuses a
+            sentence if it is more than `judge_drop` nats less likely than the natural sentence.
     """
 
     feasible: int
@@ -128,10 +135,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class _Proposals:
-    """Proposed sentences; each changes one word of a base.
+    """Proposed sentences.
 
     Attributes:
-        bases: base of each proposal, a sentence with one new word fewer.
+        bases: base of each proposal: the sentence in which its last new word replaces a word.
         index: 0-based position of the last new word, (n,).
         word: index of this word in `Candidates.possible`, (n,).
         n_new: number of new words, (n,).
@@ -152,13 +159,13 @@ class _Proposals:
 
 
 class FewChangesSearch:
-    """A search for few new words in one direction.
+    """A search for few new words, with fixed accept and reject models.
 
     Args:
         n_judges: number of judges, which are the last models of the evaluator.
         gains: (name of a model, 0-based position) → expected gain of each word over the natural
-            word, (n_words,), nats. The search adds missing gains. Both directions of a triplet
-            share them.
+            word, (n_words,), nats. The search adds missing gains. The two searches for a triplet
+            use the same gains.
     """
 
     def __init__(
@@ -212,7 +219,7 @@ class FewChangesSearch:
     def run(self) -> tuple[Climb, tuple[ScoredSentence, ...], Choice]:
         """Search for sentences with one or two new words; without a result, with more new words.
 
-        Without networks and judges, search for sentences with two new words only if no sentence
+        Without networks and judges, sentences with two new words are tried only if no sentence
         with one new word is feasible.
 
         Returns:
@@ -273,12 +280,12 @@ class FewChangesSearch:
     ) -> tuple[_Proposals, list[tuple[Sentence, FloatArray]]]:
         """Change one more word of each base.
 
-        Bases are sentences with log-probabilities or estimates, (n_models,), nats. The proposals
-        have `n_new` new words.
+        Each base is a sentence with its log-probabilities or their estimates, (n_models,), nats.
+        The proposals have `n_new` new words.
 
         Returns:
-            Sentences that are feasible under models with cheap scores, and bases of sentences with
-            one more new word.
+            Proposals that are feasible under models with cheap scores, and bases of the next
+            proposals, which have one more new word.
         """
         no_rows = np.empty(0, np.int64)
         parts = [_Proposals((), no_rows, no_rows, no_rows, np.empty((len(self._is_cheap), 0)))]
@@ -338,7 +345,8 @@ class FewChangesSearch:
     def _quality(self, log_probs: FloatArray) -> FloatArray:
         """Return the mean gain of sentences over the natural one, (n,), nats.
 
-        The mean is over the choosers; without choosers, over the accepting models.
+        The mean is over the choosers: the judges, or the network that chooses. Without choosers, it
+        is over the accepting models.
         """
         numbers = self._choosers or np.flatnonzero(self._objective.accepting).tolist()
         gains = log_probs[numbers] - self._start.log_probs[numbers, None]
@@ -360,8 +368,8 @@ class FewChangesSearch:
     def _score(self, proposals: _Proposals, share: float) -> None:
         """Score the most promising proposals exactly, and keep the feasible ones.
 
-        `share` is the share of each network's maximum number of sentences that may be
-        scored so far.
+        Each network scores at most a certain number of sentences in the whole search. `share` is
+        the share of this number that may be scored by the end of this call.
         """
         if not self._choosers:  # all scores are exact
             order = np.argsort(-self._quality(proposals.estimates), kind="stable")
@@ -400,10 +408,11 @@ class FewChangesSearch:
     def _score_batch(
         self, batch: dict[Sentence, int], proposals: _Proposals, scores: FloatArray, share: float
     ) -> tuple[float, IntArray]:
-        """Score sentences under one network after the other.
+        """Score sentences under one model after the other: networks first, then judges.
 
         Returns:
-            Best quality of a feasible sentence, nats; and columns of sentences for later batches.
+            The best quality of a feasible sentence, nats, and the columns of sentences that are
+            postponed to later batches.
         """
         sentences, columns = [*batch], np.array([*batch.values()])
         postponed = [columns[:0]]
@@ -468,7 +477,7 @@ class FewChangesSearch:
     def _rank(self) -> tuple[ScoredSentence, ...]:
         """Return the feasible sentences that the judges allow, best first.
 
-        Sentences that the judges like about as much as their favourite are sorted by disagreement.
+        Sentences within `JUDGE_ERROR` of the judges' favourite are sorted by disagreement.
         """
         from scipy.stats import rankdata
 

@@ -1,9 +1,12 @@
-"""The new word for which two models disagree most about which of two sentences is likelier.
+"""Find the new word on which two models disagree most.
 
-The gain of a word is log p(sentence with the word) - log p(natural sentence), in nats. If a model
-has another unit, each gain is divided by the standard deviation of the model's scores of natural
-sentences. If one model's gain is positive and the other's negative, the models disagree. The size
-of the disagreement is the smaller absolute gain:
+A new word replaces one word of a natural sentence. Two models disagree on the new word if one model
+finds the new sentence likelier, and the other model the natural sentence.
+
+The gain of a word is log p(sentence with the word) - log p(natural sentence), in nats. If the unit
+of a model's scores is not nats, each model's gains are divided by a standard deviation: that of the
+model's scores of natural sentences. If one model's gain is positive and the other's negative, the
+models disagree. The size of the disagreement is the smaller absolute gain:
 
     The dog sleeps           cat    boy    idea
     gain under model 1        +3     +1      -9
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from contstim.optimization.search.constraints import Candidates
 
 _BATCH_SIZE = 64  # words; after each batch, the search checks whether more scores are needed
-_ROUNDING = 1e-4  # nats; minimum of the tolerated difference of a score between batches
+_ROUNDING = 1e-4  # nats; a smaller difference of a score between batches is a rounding error
 
 
 def near_pairs(
@@ -40,8 +43,8 @@ def near_pairs(
     """Find the new word on which each pair of models disagrees most.
 
     Disagreements within rounding errors do not count. Models that give the natural sentence
-    probability zero are ignored. Ties are resolved in favour of the first word. If a unit is not
-    nats, gains are divided by the standard deviations `sds` of natural sentences.
+    probability zero are ignored. Ties are resolved in favour of the first word. If the unit of a
+    model is not nats, `sds` has the standard deviation of each model's scores of natural sentences.
 
     Returns:
         Names of two models that disagree → 0-based position and new word.

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class ScoredSentence:
     """A sentence with its log-probabilities, (n_models,), nats, and its loss.
 
-    The log-probabilities are exact, except that a perturbation uses expected values.
+    The log-probabilities are exact. Only inside a perturbation (a random change of the sentence),
+    they are expected values.
     """
 
     sentence: Sentence
@@ -28,18 +29,21 @@ class ScoredSentence:
 
 @dataclass(frozen=True)
 class Objective:
-    """Objective of a sentence that some models accept and others reject (Golan et al. 2023, Eq. 2).
+    """Objective of a search for a sentence s that some models accept and other models reject.
+
+    The objective is Eq. 2 of Golan et al. (2023):
 
         loss        = maximum of log p(s|m) - limit of m, over the rejecting models m
         constraint:   log p(s|m) ≥ limit of m, for all accepting models m
 
     Attributes:
-        evaluator: evaluator for exact scores. Arrays of log-probabilities, (n_models, n_sentences),
-            nats, have the order of its models.
-        accepting: whether each model accepts. Higher log-probabilities under accepting models and
-            lower ones under rejecting models never raise the loss or break the constraint.
+        evaluator: evaluator for exact scores. The models of the evaluator, in this order, are the
+            rows of arrays of log-probabilities, (n_models, n_sentences), nats.
+        accepting: whether each model accepts. A higher log-probability under an accepting model
+            never raises the loss or breaks the constraint. The same is true for a lower
+            log-probability under a rejecting model.
         limits: limit of each model, nats: its log-probability of the natural sentence, or -inf for
-            a judge. If a single model rejects, its limit may be 0.
+            a judge. If only one model rejects, its limit may be 0.
     """
 
     evaluator: Evaluator
@@ -54,7 +58,10 @@ class Objective:
         return reduce(np.maximum, above)
 
     def margins(self, log_probs: FloatArray) -> list[tuple[FloatArray, float | FloatArray]]:
-        """Return pairs of log-probabilities and their limits, (n_sentences,), nats."""
+        """Return the log-probabilities under each accepting model, and their lower limit.
+
+        Log-probabilities are (n_sentences,), nats.
+        """
         rows = zip(self.accepting, log_probs, self.limits, strict=True)
         return [(row, limit) for accepting, row, limit in rows if accepting]
 
@@ -100,7 +107,7 @@ class Objective:
 
 @dataclass(frozen=True)
 class PairObjective(Objective):
-    """Objective of a sentence s that forms a pair with a fixed sentence t.
+    """Objective of a search for a sentence s that forms a pair with a fixed sentence t.
 
     The evaluator's first model m1 must prefer s, and its second model m2 must prefer t. The limits
     are log p(t|m1) and log p(t|m2).
@@ -116,6 +123,6 @@ class PairObjective(Objective):
         return np.where(np.isnan(difference), np.inf, difference)
 
     def margins(self, log_probs: FloatArray) -> list[tuple[FloatArray, float | FloatArray]]:
-        """Return pairs of values and their lower bounds, (n_sentences,), nats."""
+        """Return two constraints, each as values and their lower bounds, (n_sentences,), nats."""
         (first,) = super().margins(log_probs)
         return [first, (np.broadcast_to(self.limits[1], log_probs.shape[1]), log_probs[1])]

@@ -1,8 +1,8 @@
-"""Scorers with different units as opponents in a search.
+"""Scorers with different units as opponents, the accept and reject models of a search.
 
-Two log-probabilities are compared in nats. If the unit of one scorer is not nats, a search divides
-the scores of both scorers by their standard deviations over natural sentences. A decrease of either
-score by one standard deviation then has the same weight.
+A search compares the scores of two opponents. Log-probabilities are compared in nats. If the unit
+of one scorer is not nats, the search divides each scorer's scores by their standard deviation over
+natural sentences. A decrease by one standard deviation then has the same weight for both scorers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 NATS_PER_SD = 10.0
-"""Factor that converts standard deviations to nats, the unit of a search's constants.
+"""Number of nats that count as one standard deviation, because a search's constants are in nats.
 
 Log-probabilities of sentences of equal length have a standard deviation of about 10 nats.
 """
@@ -34,10 +34,10 @@ MAX_SENTENCES = 200
 
 
 class Opponent(Transformed):
-    """A scorer in a search: its scores divided by a tenth of a standard deviation.
+    """A scorer in a search, with each score divided by a tenth of a standard deviation.
 
     Args:
-        sd: standard deviation of its scores of natural sentences.
+        sd: standard deviation of the scorer's scores of natural sentences.
     """
 
     _keeps_sizes = True
@@ -48,7 +48,7 @@ class Opponent(Transformed):
 
     @property
     def convention(self) -> Convention:
-        """Convention of the scorer, with the unit of its unscaled scores."""
+        """Convention of the scorer; its unit is that of the scores before the division."""
         return self._model.convention
 
     def _sizes(self, sentences: Sequence[Sentence]) -> FloatArray:
@@ -56,12 +56,12 @@ class Opponent(Transformed):
 
 
 def natural_sd(scorer: Scorer, sentences: Iterable[Sentence]) -> float:
-    """Return the pooled standard deviation of scores of natural sentences of equal length.
+    """Return the standard deviation of scores of natural sentences, pooled over sentence lengths.
 
     Sentences that the scorer cannot score are ignored.
 
     Raises:
-        ModelError: if the scores do not vary, or there are not enough sentences of equal length.
+        ModelError: if the scores do not vary, or too few sentences have equal length.
     """
     distinct = list(dict.fromkeys(sentences))
     reasons = scorer.unscorable(distinct)

@@ -1,11 +1,15 @@
 """New starts for a climb at a local optimum (iterated local search).
 
-A local optimum is usually just above the floor, so most replacements fall below the floor. There
+A round of a climb replaces single words as long as this lowers the loss. It ends at a local
+optimum. The next round begins at a new start. The floor is the minimum log-probability under the
+accept model: that of the natural sentence.
+
+A local optimum is usually just above the floor, so most replacements lead below the floor. There
 are two methods for a new start.
 
-`Perturbation` replaces some words and stays above the floor. It prefers words with a high
-log p(accept model) - log p(reject model), even if the loss increases. The new sentence is further
-above the floor, so the next round has more possible replacements.
+`Perturbation` replaces some words and stays above the floor. It prefers words with which
+log p(sentence | accept model) - log p(sentence | reject model) is high, even if the loss increases.
+The new sentence is further above the floor, so the next round has more possible replacements.
 
 `Oscillation` passes through sentences below the floor (strategic oscillation, Glover 1977,
 *Heuristics for integer programming using surrogate constraints*). It needs cheap scores of all
@@ -25,7 +29,7 @@ Example with a floor of -20 nats: `The dog sleeps` has a loss of -18 and is at t
     1        The idea barks         -24     -25    -25 + 1 * 4   = -21
     2        The cat barks          -20     -22    -22
 
-The result is 4 nats better than the start, and has two other words.
+The loss of the result is 4 nats lower than that of the start. Two words have changed.
 """
 
 from __future__ import annotations
@@ -54,12 +58,12 @@ _CACHED_BYTES = 2**26
 class Perturbation:
     """A method for new starts: replace a few words by words with the largest expected slack.
 
-    See `Objective.slack`.
+    Slack is log p(sentence | accept model) - loss; see `Objective.slack`.
 
     Attributes:
-        max_drafts: maximum number of words that drafts score at each position.
+        max_drafts: maximum number of words that drafts (cheaper models) score at each position.
         draft_covers: effort of a draft; see `Scorer.draft`.
-        patience: the search ends after this many rounds in a row without gain.
+        patience: the search ends after this number of rounds in a row without gain.
         tries: maximum number of sentences to score until one satisfies the constraint.
     """
 
@@ -124,7 +128,7 @@ class Oscillation(Perturbation):
     """A method for new starts: go below the floor at a low price, and return as the price rises.
 
     All words of a position are scored exactly at every visit (`Scorer.cheap_replacements`).
-    If all attempts lead back to the best sentence, or to no feasible sentence, use `Perturbation`.
+    If no attempt leads to a new feasible sentence, the new start is that of `Perturbation`.
 
     Attributes:
         oscillations: maximum number of attempts to find a new feasible sentence.
@@ -173,10 +177,10 @@ class Oscillation(Perturbation):
     def _descend(
         self, sentence: Sentence, losses: PricedLosses, rng: np.random.Generator
     ) -> Sentence:
-        """Replace words until no word and no tried pair of neighbours is better."""
+        """Replace words until no single word and no tried pair of neighbours lowers the sum."""
         loss = losses.of_sentence(sentence)
         while True:
-            # Replace single words at positions in random cycles until none is better
+            # Visit positions in random cycles, and replace single words until none lowers the sum
             cycle: list[int] = []
             failures_in_a_row = 0
             while failures_in_a_row < len(losses.positions):
@@ -185,7 +189,7 @@ class Oscillation(Perturbation):
                 failures_in_a_row += 1
                 if lowest < loss - _ROUNDING:
                     sentence, loss, failures_in_a_row = changed, lowest, 0
-            # Try pairs at positions in random order until one is better
+            # Try pairs of neighbours in random order until one pair lowers the sum
             for index in rng.permutation(losses.positions).tolist():
                 if index + 1 not in losses.positions:
                     continue
@@ -204,7 +208,7 @@ class Oscillation(Perturbation):
 
 
 class PricedLosses:
-    """Cached sums loss + price * shortfall.
+    """Cache of the sums loss + price * shortfall, nats; see the module.
 
     Args:
         price: nats for each nat below the floor.

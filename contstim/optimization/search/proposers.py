@@ -10,9 +10,11 @@
 The results of each stage calibrate the estimates of the previous stage.
 
 `RegressionProposer` is the published strategy (Golan et al. 2023, Methods, Eq. 3). At each visit,
-it fits a regression line of exact log-probabilities on estimates of a few words. It scores the word
-with the best prediction and fits the line again. It stops after five words, or if a word is better
-than the current word.
+it scores a few words exactly. It fits a regression line that predicts exact log-probabilities from
+estimates. It scores the word with the best prediction and fits the line again. It stops after five
+words, or if a word is better than the current word.
+
+A visit is one attempt to improve the word at one position.
 """
 
 from __future__ import annotations
@@ -39,8 +41,9 @@ if TYPE_CHECKING:
 class Proposer(ABC):
     """A strategy to find a better word.
 
-    A proposer is frozen. The search state stores all values that change. A strategy with further
-    values overrides `start` to return an instance of a subclass of `SearchState`.
+    A proposer is a frozen dataclass. The search state stores all values that change. A strategy
+    that changes further values overrides `start`, which then returns an instance of a subclass of
+    `SearchState`.
     """
 
     def start(self, evaluator: Evaluator, rng: np.random.Generator) -> SearchState:
@@ -60,10 +63,10 @@ class Proposer(ABC):
 def best_word(
     position: Position, objective: Objective, words: Sequence[str], log_probs: FloatArray
 ) -> ScoredSentence | None:
-    """Return the feasible sentence with the lowest loss, if lower than the current loss; or None.
+    """Return the feasible sentence with the lowest loss; None if no loss is below the current loss.
 
     Ties are resolved in favour of the first word. Log-probabilities are exact, (n_models,
-    n_words), nats; nan if unknown or excluded.
+    n_words), nats; nan if the score is unknown or the word is excluded.
     """
     losses = objective.loss(log_probs)
     eligible = ~np.isnan(log_probs).any(axis=0) & objective.feasible(log_probs)
@@ -89,13 +92,13 @@ class ScreeningProposer(Proposer):
     """The default strategy: screen all words, draft promising words, score the best words exactly.
 
     Attributes:
-        draft_share: limits the passes of each model for the drafts of one visit. The limit is this
-            share of the passes that one exact score takes under all models together.
+        draft_share: limit of each model's passes for the drafts of one visit. The limit is a share
+            of the passes that one exact score takes under all models together.
         min_draft_passes: number of passes that the drafts may take even if `draft_share` allows
-            fewer.
+            fewer passes.
         draft_covers: effort of a draft; see `Scorer.draft`.
-        min_expected_improvement: a word is scored exactly if it has a larger expected improvement,
-            nats.
+        min_expected_improvement: a word is scored exactly only if its expected improvement is
+            larger than this number, nats.
         patience: the visit ends after this many exact scores in a row without gain.
         max_batch: maximum number of words scored exactly in a batch.
     """
@@ -149,8 +152,8 @@ class RegressionProposer(Proposer):
     """The published strategy; models with exact scores of all words need no regression.
 
     Attributes:
-        threshold: minimum log-probability, nats, of a candidate given the words before it, under
-            left-to-right models. These models score all remaining candidates exactly.
+        threshold: minimum of log p(candidate word | words before it), nats, under each
+            left-to-right model. These models score all remaining candidates exactly.
         threshold_step: decrease of the threshold while too few candidates reach it, nats.
         min_candidates: number of candidates that must reach the threshold.
         patience: the visit ends after this many predicted words without gain.
@@ -159,12 +162,13 @@ class RegressionProposer(Proposer):
 
     # Differences from the publication:
     # * The paper compares the threshold with the log-probability of a word's first token. We use
-    #   the log-probability of the whole word by the model's rule, if it is known already.
+    #   the log-probability of the whole word by the model's scoring rule, if it is already known.
     # * The published code applies the threshold only to GPT-2, and scores all words for RNN and
     #   LSTM. We apply it to all left-to-right models.
     threshold: float = -10.0
     threshold_step: float = 5.0
-    # * The published code counts tokens that begin a word. We count words allowed at the position.
+    # * To reach this number, the published code counts tokens that begin a word. We count words
+    #   that are allowed at the position.
     min_candidates: int = 10
     # * Our lines have no negative slope: a higher estimate never predicts a lower score.
     # * We score up to five predicted words. The published code counts only words that are no better

@@ -24,8 +24,9 @@ class Recipe:
     Attributes:
         perturbation: method for new starts; None for a single round.
         capitals: whether studies use `constraints.capitals`.
-        plausible: in studies without judges, minimum log-probability of a sentence under its accept
-            model, as a quantile of natural sentences; 0 for no minimum.
+        plausible: minimum log-probability of a sentence under its accept model, in studies without
+            judges. It is a quantile of the log-probabilities of natural sentences. 0 means no
+            minimum.
         with_cheap_words: perturbation and budget that replace `perturbation` and `restarts` if all
             models have `cheap_replacements`; None to replace nothing.
     """
@@ -60,9 +61,10 @@ DEFAULT = Recipe(
     proposer=ScreeningProposer(),
     perturbation=Perturbation(),
     restarts=SearchBudget(searches=20, patience=5, min_gain=0.5, passes=4000),
-    # With `Perturbation`, searches between n-gram models over few words end six nats above the
-    # optimum, with `Oscillation` less than two (benchmarks/optimality.py). One search with many
-    # rounds comes closer to the optimum than several searches in the same time
+    # The optimum is known for two n-gram models and a small vocabulary. With `Perturbation`,
+    # searches end six nats above the optimum. With `Oscillation`, they end less than two nats above
+    # it (benchmarks/optimality.py). One search with many rounds comes closer to the optimum than
+    # several searches in the same time
     with_cheap_words=(Oscillation(), SINGLE),
 )
 """The default recipe.
@@ -70,10 +72,11 @@ DEFAULT = Recipe(
 It differs from the published recipe in three ways:
 
 * Exact scores of masked models are expensive, so they come last. One pass gives estimates of all
-  words, and drafts score a few words. Only words with an expected improvement above half a nat are
-  scored exactly, under the accept model first.
+  words, and drafts (cheaper scores) cover a few words. Only words with an expected improvement
+  above half a nat are scored exactly, under the accept model first.
 * At a local optimum, the sentence is perturbed and the climb continues.
-* Between n-gram models, new starts may pass through sentences below the floor.
+* Between n-gram models, the way to a new start may lead below the floor: through sentences that are
+  less likely under the accept model than the natural sentence.
 """
 
 GOLAN2023 = Recipe(name="golan2023", proposer=RegressionProposer())

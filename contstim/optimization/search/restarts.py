@@ -36,8 +36,8 @@ class SearchBudget:
 
     Attributes:
         searches: maximum number of searches; None for no limit.
-        seconds: time limit. Another search begins only if it would end in time when it takes the
-            mean duration of the earlier searches. Results then depend on the machine.
+        seconds: time limit. Another search begins only if there is time for a search of the mean
+            duration so far. Results then depend on the machine.
         patience: the searches end after this many searches in a row with a gain below `min_gain`;
             None for no limit.
         min_gain: see `patience`; nats.
@@ -59,7 +59,9 @@ class SearchBudget:
     def __post_init__(self) -> None:
         check_ranges(self)
         if self.searches == 1 and self.seconds is not None:
-            raise InputError("A single search always finishes: leave out `seconds`, or allow 2.")
+            raise InputError(
+                "A single search always finishes: leave out `seconds`, or allow two searches."
+            )
         # `passes` is not enough, because models without a network have no passes
         if self.searches is None and self.seconds is None and self.patience is None:
             raise InputError("Nothing ends the searches: set `searches`, `seconds` or `patience`.")
@@ -154,10 +156,11 @@ def best_of(
     budget: SearchBudget,
     on_restart: Callable[[SearchSummary], None] | None = None,
 ) -> ResultT:
-    """Return the first result with the lowest loss, with the costs of all searches.
+    """Return the result with the lowest loss, and the costs of all searches.
 
-    `search` runs a search with a seed. `seed` is that of the first search; see
-    `seed_of_search`. `on_restart` is called after each search that is followed by another.
+    Of equally good results, the first is returned. `search` runs a search with a seed. `seed` is
+    that of the first search; see `seed_of_search`. `on_restart` is called after each search that is
+    followed by another search.
     """
     began = monotonic()
     reported = all(model.reports_passes for model in models)
@@ -191,5 +194,5 @@ def best_of(
 
 
 def seed_of_search(seed: int, number: int) -> int:
-    """Return the seed of search `number`, from 0; search 0 uses `seed` itself."""
+    """Return the seed of a search; `number` counts searches from 0. Search 0 uses `seed` itself."""
     return seed if number == 0 else int(np.random.SeedSequence((seed, number)).generate_state(1)[0])

@@ -1,8 +1,9 @@
 """Estimates of every word at a position, and their calibration during a search.
 
-Example: `The dog barks` has -20 nats under the accept model (the floor), and -18 nats under the
-reject model. Screening estimates the log-probability of the sentence with each word in place of
-`dog`. Before any calibration, the standard deviation of these estimates is 2 nats:
+Example: `The dog barks` has -20 nats under the accept model, and -18 nats under the reject model.
+The -20 nats are the floor: a new sentence must have at least this log-probability under the accept
+model. Screening estimates the log-probability of the sentence with each word in place of `dog`.
+Before any calibration, the standard deviation of these estimates is 2 nats:
 
                        dog      cat     idea
     accept (row 0)     -20    -20.5      -26
@@ -39,8 +40,8 @@ _MIN_WORDS = 4  # for fewer words, exact scores are as good as drafts
 class PositionEstimates:
     """Expected log-probabilities of the words at a position, under each model of the search.
 
-    Initially, these are the cheapest estimates of all words. Words whose upper bounds are too
-    low are excluded permanently. The calibrations of the search state are updated.
+    Initially, these are the cheapest estimates of all words. If upper bounds show that a word
+    cannot be better, it is excluded permanently. The calibrations of the search state are updated.
 
     Attributes:
         mean: expected log-probability of the sentence with each word, (n_models, n_words), nats.
@@ -101,8 +102,8 @@ class PositionEstimates:
 
         Returns:
             Mask of the open words that may be scored exactly now, (n_words,). All models have
-            refined their estimates, except models for which `passes` do not suffice for
-            `_MIN_WORDS` words.
+            refined the estimates of these words. The only exceptions are models for which `passes`
+            do not suffice for `_MIN_WORDS` words.
         """
         # Index of a model with unrefined words → passes for a word. A draft takes about two passes
         # for each word of the sentence
@@ -175,7 +176,7 @@ class PositionEstimates:
     def _set_expected(
         self, number: int, columns: IntArray | slice, differences: FloatArray, stage: int
     ) -> None:
-        # In differences from the current word, errors about the rest of the sentence cancel out
+        # Differences from the current word contain no errors about the rest of the sentence
         calibration = self._state.calibrations[number][stage]
         current = self._position.current.log_probs[number]
         expected = calibration.predict(differences)
@@ -196,7 +197,8 @@ class SearchState:
 
     Attributes:
         calibrations: calibrations by model and stage.
-        regressions: regressions of scores on sentences by model, used for black boxes.
+        regressions: for each model, a regression that predicts its scores from sentences. It is
+            used for black boxes, which score only whole sentences.
     """
 
     def __init__(self, n_models: int, rng: np.random.Generator) -> None:
@@ -234,20 +236,21 @@ class SearchState:
 
 
 class Calibration:
-    """Regression line of exact differences y between sentences on estimated differences x.
+    """Regression line that predicts an exact difference y from an estimated difference x.
 
-    The line is fitted to all pairs so far, with a ridge prior towards y = x.
+    Both are differences between the log-probabilities of two sentences. The line is fitted to all
+    pairs (x, y) so far, with a ridge prior towards y = x.
 
     Args:
         spread: prior standard deviation of the residuals, nats.
     """
 
-    _OFFSET, _SLOPE, _SPREAD = 4.0, 100.0, 6.0  # each prior has the weight of this many pairs
+    _OFFSET, _SLOPE, _SPREAD = 4.0, 100.0, 6.0  # weights of the priors, as numbers of pairs
 
     def __init__(self, spread: float) -> None:
         # Normal equations of y = offset + slope * x: moments @ (offset, slope) = products
-        self._moments = np.diag([self._OFFSET, self._SLOPE])  # of (1, x)
-        self._products = np.array([0.0, self._SLOPE])  # of (1, x) with y
+        self._moments = np.diag([self._OFFSET, self._SLOPE])  # second moments of (1, x)
+        self._products = np.array([0.0, self._SLOPE])  # products of (1, x) with y
         self._squares = self._SPREAD * spread**2
         self._n = self._SPREAD
 
@@ -279,7 +282,7 @@ class Calibration:
 _SAMPLES = 16  # antithetic pairs of draws for an expected improvement
 _MIN_WORDS_TO_FILTER = 2048  # filtering fewer words saves little time
 _ROUNDING = 1e-9  # relative rounding error of a mean of equal numbers
-_BATCH_SIZE = 4096  # this number of improvements fits into a processor's cache
+_BATCH_SIZE = 4096  # maximum number of improvements computed at once; they fit into a CPU cache
 
 
 def most_improving(
@@ -294,8 +297,8 @@ def most_improving(
     """Return columns of the words with the largest expected improvement, best first.
 
     `mean` and `spread` are means and standard deviations of log-probabilities, (n_models, n_words),
-    nats. At most `limit` words of the mask `among`, (n_words,), are returned. Their expected
-    improvement on `loss` is above `min_expected_improvement`, nats.
+    nats. At most `limit` words of the mask `among`, (n_words,), are returned. The expected decrease
+    from `loss` is above `min_expected_improvement`, nats, for each of them.
     """
 
     def compute_expected(words: IntArray) -> FloatArray:
@@ -327,7 +330,7 @@ def most_improving(
 def expected_improvement(
     objective: Objective, loss: float, mean: FloatArray, spread: FloatArray
 ) -> FloatArray:
-    """Return the expected decrease of the loss, (n_words,); infeasible words decrease it by 0.
+    """Return the expected decrease of the loss, (n_words,), nats; 0 for infeasible words.
 
     The expectation is over independent normal errors of the means (constrained expected
     improvement, Gardner et al. 2014). For the arguments, see `most_improving`.

@@ -26,9 +26,9 @@ class SearchSettings:
     """Settings of a search: words, recipe, and restarts.
 
     Attributes:
-        fix: words that must not change, compared in lower case, or 0-based positions. If a sentence
-            contains a number as a word, as in "The 2 men", the number is not a position.
-        exclude: forbidden new words, in any case.
+        fix: words that must not change, in upper or lower case. A number is a 0-based position. If
+            the sentence contains this number as a word, as in "The 2 men", it is a word.
+        exclude: forbidden new words. Upper and lower case do not matter.
 
     Raises:
         InputError: if a number is out of range, or two settings contradict each other.
@@ -38,8 +38,8 @@ class SearchSettings:
     judge_drop: Annotated[
         float,
         Help(
-            "With --judge: maximum decrease of the log-probability from the natural sentence, mean "
-            "over the judges, nats."
+            "With --judge: maximum of log p(natural sentence) - log p(new sentence) under the "
+            "judge, nats. With several judges, their mean counts."
         ),
     ] = JUDGE_DROP
     fix: Annotated[tuple[str, ...], Help("A word to keep unchanged, or its position from 0.")] = ()
@@ -50,15 +50,16 @@ class SearchSettings:
     frame: Annotated[
         Literal["words", "none"] | None,
         Help(
-            "Require that a new word has the part of speech of the word that it replaces (words), "
-            "or not (none). The default is `words` with the recipe default, and `none` otherwise."
+            "With `words`, a new word must have the part of speech of the word that it replaces. "
+            "With `none`, it may have any part of speech. By default `words` with the recipe "
+            "default, and `none` with other recipes."
         ),
     ] = None
     same_length: Annotated[
         int | None,
         Help(
-            "Maximum difference in characters from the natural sentence. By default 7 with "
-            "--frame words.",
+            "Maximum difference in length from the natural sentence, in characters. By default 7 "
+            "with --frame words.",
             at_least=0,
         ),
     ] = None
@@ -73,8 +74,8 @@ class SearchSettings:
     tags: Annotated[
         str | None,
         Help(
-            "Parts of speech and frequencies of the words of another language than English: a "
-            "treebank (.conllu), or a table with the columns word, tag and count.",
+            "For a language other than English: file with parts of speech and frequencies of "
+            "words. It is a treebank (.conllu), or a table with the columns word, tag and count.",
             content="tags",
             kind="tags of triplets",
         ),
@@ -82,11 +83,11 @@ class SearchSettings:
     enough: Annotated[
         float | None,
         Help(
-            "Find a sentence with few new words. Under the model that rejects it, it must be at "
-            "least this many nats less likely than the natural sentence; 0 for as many nats as "
-            "possible. By default 5 with --frame words and the default recipe, else 0. If a score "
-            "has another unit, the number is in standard deviations of natural sentences, by "
-            "default 0.5.",
+            "Find a sentence with few new words. Under the model that rejects it, it must be less "
+            "likely than the natural sentence by at least this number of nats. With 0, the "
+            "difference is as large as possible. By default 5 with --frame words and the recipe "
+            "default, otherwise 0. If the unit of a model is not nats, the number is in standard "
+            "deviations of its scores of natural sentences, by default 0.5.",
             at_least=0,
             kind="enough nats",
         ),
@@ -102,8 +103,8 @@ class SearchSettings:
         int | None,
         Help(
             "Maximum number of searches of a sentence, each with another seed; the best result "
-            "counts. The searches end early if five in a row gain almost nothing. By default 1, or "
-            "20 between small networks, whose searches are cheap.",
+            "counts. The searches end early if five in a row gain almost nothing. By default 1. "
+            "For two small networks, searches are cheap, and the default is 20.",
             at_least=1,
         ),
     ] = None
@@ -225,8 +226,8 @@ class SearchSettings:
         if not table.fits(words):
             raise InputError(
                 f"Parts of speech: {table.name} lists {table.share_listed(words):.0%} of the "
-                f"{len(words):,} words of the vocabulary. Name a table of their language (`tags`), "
-                "or set `frame` to none and leave out `same_frequency`."
+                f"{len(words):,} words of the vocabulary. Set `tags` to a table for the language "
+                "of these words, or set `frame` to none and leave out `same_frequency`."
             )
 
 
@@ -235,7 +236,8 @@ class SentenceSearchSettings(SearchSettings):
     """Settings of the search for one sentence, with a list of new words and a time limit.
 
     Attributes:
-        allow: the only allowed new words, in any case; empty for all words of the vocabulary.
+        allow: the only allowed new words; empty for all words of the vocabulary. Upper and lower
+            case do not matter.
 
     Raises:
         InputError: if a number is out of range, or two settings contradict each other.

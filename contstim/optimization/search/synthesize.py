@@ -1,4 +1,4 @@
-"""Synthetic controversial sentences: one direction, a whole triplet, or a symmetric pair."""
+"""Synthesis of controversial sentences: a single sentence, a triplet, or a symmetric pair."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 class Synthesis(SearchResult):
     """A sentence that one model accepts and another rejects, and the steps of its search.
 
-    Log-probabilities are in nats. If a scorer has another unit, its scores have this unit. Losses
-    in `searches` are then in tenths of a standard deviation. With several searches, steps and
-    evaluations are those of the best search.
+    Log-probabilities are in nats. If the unit of a scorer is not nats, its scores are in its own
+    unit, and the losses in `searches` are in tenths of a standard deviation. After several
+    searches, the steps and the evaluations are those of the best search.
 
     Attributes:
         evaluations: exactly scored candidates, in order. If all models score all words of a
@@ -162,8 +162,8 @@ def synthesize(
         constraints: further constraints on words.
         judges: further models, which choose the result of a search for few new words.
         sds: name of each accept and reject model → standard deviation of its scores of natural
-            sentences (`opponents.natural_sd`). Needed if the unit of a scorer is not nats; it is
-            then the unit of `few_changes.enough`.
+            sentences (`opponents.natural_sd`). It is needed if the unit of a scorer is not nats.
+            The unit of `few_changes.enough` is then a standard deviation.
         seed: seed of the order of positions and of all random choices.
         restarts: budget of searches with different seeds; the best result is returned. None means
             the budget of the recipe.
@@ -176,7 +176,8 @@ def synthesize(
         ModelError, SentenceError, VocabularyError, InputError: see `prepare` in
             `contstim.optimization.search.verification`.
         ModelError: if a model gives the natural sentence probability zero.
-        InputError: if there are judges without `few_changes`, or several searches with it.
+        InputError: if there are judges without `few_changes`, or `few_changes` with a budget for
+            several searches.
         VerificationError: if the final check finds a violated constraint.
     """
     problem = prepare(accept, reject, natural, vocabulary, constraints, seed, judges, sds)
@@ -293,15 +294,16 @@ def synthesize_triplet(
     restarts: SearchBudget | None = None,
     few_changes: FewChanges | None = None,
 ) -> tuple[Triplet, Synthesis, Synthesis]:
-    """Search both directions: model_1 rejects synthetic_1, and model_2 rejects synthetic_2.
+    """Search for both synthetic sentences of a triplet.
 
-    The controversiality is log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), nats (Golan et al. 2023,
-    Eq. 4); with `sds`, it is the sum of `Triplet.drops`. If a search finds nothing, or both find
-    the same sentence, the triplet is not `distinct`. For errors, see `synthesize`.
+    model_1 rejects synthetic_1, and model_2 rejects synthetic_2. The controversiality is
+    log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), nats (Golan et al. 2023, Eq. 4). With `sds`, it is
+    the sum of `Triplet.drops`. If a search finds nothing, or both searches find the same sentence,
+    the triplet is not `distinct`. For errors, see `synthesize`.
 
-    Up to `seeds` seeds are used: seed, seed + 1 and so on. Another seed is used if a direction
-    finds nothing, or the sentence of the other direction. Costs include all seeds. Searches for
-    few new words use one seed. For the other arguments, see `synthesize`.
+    Each search tries up to `seeds` seeds: seed, seed + 1 and so on. It tries the next seed if it
+    finds nothing, or finds the sentence of the first search again. Costs include all seeds.
+    Searches for few new words use one seed. For the other arguments, see `synthesize`.
     """
     if seeds < 1:
         raise InputError(f"seeds must be at least 1, got {seeds}.")
@@ -419,8 +421,8 @@ def synthesize_pair(
 
     The search maximises log p(s1|m2)/p(s2|m2) - log p(s1|m1)/p(s2|m1), where m2 prefers s1 and m1
     prefers s2. Both sentences start as the natural sentence. The search changes them in turns until
-    neither changes. Unlike in `synthesize`, the natural sentence is no floor: both sentences may
-    become less likely under both models.
+    neither changes. Unlike in `synthesize`, both sentences may become less likely than the natural
+    sentence under both models.
 
     For arguments and errors, see `synthesize`.
     """

@@ -68,13 +68,14 @@ def prepare(
     """Load the models of a search, and check the models, the natural sentence and the words.
 
     Raises:
-        ModelError: if there is no accept or no reject model, two models cannot disagree, or scores
-            are not log-probabilities and there are no `sds`.
+        ModelError: if there is no accept or no reject model, or an accept and a reject model cannot
+            disagree. Also if scores are not log-probabilities and there are no `sds`.
         InputError: if an argument is invalid, a judge is also an accept or reject model, `sds`
             lacks a model, or two models have the same name.
         SentenceError: if the natural sentence has fewer than two words.
-        VocabularyError: if a word is not in the vocabulary, or no word can be replaced. Without
-            constraints, also if one of the words cannot be replaced.
+        VocabularyError: if a word of the natural sentence is not in the vocabulary, or none of its
+            words can be replaced. Without `constraints`, one word that cannot be replaced is enough
+            for this error.
     """
     accepts, rejects, panel = load(accept), load(reject), load(judges)
     if not accepts or not rejects:
@@ -95,7 +96,9 @@ def prepare(
     if seed < 0:
         raise InputError(f"seed must be 0 or more, not {seed}.")
     if sds and (missing := [m.name for m in (*accepts, *rejects) if m.name not in sds]):
-        raise InputError(f"`sds` must have all opponents, got none for {', '.join(missing)}.")
+        raise InputError(
+            f"`sds` must have every accept and reject model, got none for {', '.join(missing)}."
+        )
     models = [
         Opponent(scorer, sds[scorer.name])
         if sds and scorer.name in sds
@@ -118,8 +121,8 @@ def refuse_equal_order(one: Scorer, other: Scorer) -> None:
         raise ModelError(f"{one.name} and {other.name} are the same model.")
     if one.order_fingerprint == other.order_fingerprint:
         raise ModelError(
-            f"{one.name} and {other.name} rank all sentences of equal length alike, so they can "
-            "never disagree. Use other models or transforms."
+            f"{one.name} and {other.name} rank all sentences of equal length in the same order, so "
+            "they can never disagree. Use other models or transforms."
         )
 
 
@@ -200,7 +203,7 @@ def natural_log_probs(evaluator: Evaluator, natural: Sentence) -> list[float]:
 
 
 def reaches_floor(log_prob: float, floor: float, tolerance: float) -> bool:
-    """Return True if a score is at or above a floor, within rounding errors.
+    """Return True if a score is at or above a floor (a minimum score), within rounding errors.
 
     `tolerance` is the maximum relative difference of a score between batches.
     """
@@ -222,12 +225,13 @@ def verify(
 ) -> Climb:
     """Score a result alone, check all constraints, and return the climb with these scores.
 
-    The scores of a batch have other rounding errors. If a sentence scored alone violates the
-    objective, the result is the next of `results` that satisfies it, or the start.
+    `results` are possible results, best first. Their scores are from batches, so they have other
+    rounding errors. If a sentence scored alone violates the objective, the next sentence of
+    `results` is tried. If all of them violate it, the result is the start.
 
-    `results` are possible results, best first. The loss must decrease by `enough` nats. If a model
-    computes in less than float32, `in_float32` has the objective and the start with float32 scores.
-    They replace the objective and the start of the climb.
+    The loss must decrease by `enough` nats. If a model computes with less precision than float32,
+    `in_float32` has the objective and the start with float32 scores. They replace the objective and
+    the start of the climb.
 
     Raises:
         VerificationError: if scores differ by more than rounding, or a constraint on words is

@@ -1,4 +1,4 @@
-"""Select natural pairs, triplets or minimal pairs exactly, with a certificate.
+"""Select natural pairs, triplets or minimal pairs, with a certificate: a proof of optimality.
 
 For example, `contstim select triplets` calls these functions in this order:
 

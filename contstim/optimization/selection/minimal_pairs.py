@@ -8,10 +8,10 @@ cell       the candidates of one half and one paradigm
 share      the number of selected candidates of a cell
 
 Shares are as even as possible (leximin): as few cells as possible have a share of 0, then as few as
-possible have a share of 1, and so on. For each k = 1, 2, …, the program has a column for every
-cell: level k of the cell, 0 or 1. The sum of a cell's levels is at most the cell's share. The
-program maximises the number of cells whose level 1 is 1, then the number whose level 2 is 1, and so
-on.
+possible have a share of 1, and so on. An integer linear program (see `solver`) finds such shares.
+For each k = 1, 2, …, the program has a column for every cell: level k of the cell, which is 0 or 1.
+The sum of a cell's levels is at most the cell's share. The program maximises the number of cells
+whose level 1 is 1, then the number of cells whose level 2 is 1, and so on.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ if TYPE_CHECKING:
     from contstim.optimization.selection.question import MinimalPairObjective
     from contstim.optimization.selection.solver import Solution
 
-# Two values fitted to choices between natural sentences in the study of 2023: the log odds of a
-# choice per nat of the margin, and the margin (nats) above which the log odds are constant
+# The margin of a pair is the difference of its two log-probabilities under a model, nats. Two
+# values were fitted to choices between natural sentences in the study of 2023 (Golan et al.): the
+# log odds of a choice for each nat of the margin, and the margin above which they are constant
 _SLOPE, _LIMIT = 0.055, 27.0
 
 
@@ -65,12 +66,13 @@ def select_minimal_pairs(
 ) -> MinimalPairSelection:
     """Select, for every two models, the minimal pairs on which their verdicts differ most.
 
-    Each of two models is right in half of the pairs selected for them. No sentence is in two pairs.
-    The pairs are spread as evenly as possible over paradigms; see the module. Of all sets that
-    satisfy these rules, the selected set has the best objective.
+    Each of two models is right in half of the pairs selected for them: it prefers the acceptable
+    sentence. No sentence is in two pairs. The pairs are spread as evenly as possible over
+    paradigms; see the module. Of all sets that satisfy these rules, the selected set has the best
+    objective.
 
-    After a review, sentences of rejected items are excluded. As many kept minimal pairs as possible
-    are selected again, even if the numbers of pairs then become less even.
+    After a review, sentences of rejected items are excluded. As many other reviewed minimal pairs
+    as possible are selected again, even if the numbers of pairs then become less even.
 
     Args:
         scores: log-probabilities of both sentences of all minimal pairs under all models.
@@ -114,7 +116,7 @@ class _Candidates:
     Attributes:
         groups: (model that is wrong, model that is right) of each half.
         costs: (n_candidates,) values of the candidates, negated.
-        kept: identifier of a kept item → its candidate.
+        kept: identifier of a kept item (reviewed and not rejected) → its candidate.
         lost: kept items that are not candidates.
         even_share: largest share in the most even selection under the assumption that no two halves
             need the same sentences or words.
@@ -226,7 +228,9 @@ class _Candidates:
         )
 
     def _rules(self) -> tuple[list[str], list[str], FloatArray, csr_array]:
-        """Return the names, keys and maxima of rules on halves, cells, sentences and words.
+        """Return names, keys (options that loosen rules) and maxima of all rules, and a matrix.
+
+        The rules are on halves, cells, sentences and words.
 
         The fourth result is a matrix, (n_pairs, n_rules): 1 if a rule on a sentence or word
         concerns a pair.
@@ -255,9 +259,11 @@ class _Candidates:
         return int(np.bincount(self._cell[chosen]).max(initial=0)) <= self.even_share
 
     def _verdicts(self, floor: float | None) -> FloatArray:
-        """Return verdicts, (n_pairs, n_models): 1 for the acceptable sentence, -1 for the other.
+        """Return verdicts, (n_pairs, n_models).
 
-        Verdicts are 0 for ties, and for pairs that cannot be selected.
+        A verdict is 1 if the acceptable sentence is likelier, and -1 if the other one is. It is 0
+        for ties, and for pairs that cannot be selected. `floor` is the minimum log-probability per
+        word, nats.
         """
         scores = self._scores
         sides = [(pair.good, pair.bad) for pair in scores.pairs]

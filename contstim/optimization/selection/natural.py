@@ -1,8 +1,9 @@
 """Exact selection of controversial natural pairs (Golan et al. 2023, Eqs. 5-6).
 
-A stratum is a set of sentences that are ranked among each other: with `same_length`, the sentences
-with the same number of words; otherwise all sentences. A source is an ordered pair of models: the
-first model rejects the sentences of the source, and the second model accepts them.
+A stratum is a set of sentences that are ranked among each other. With `same_length`, a stratum has
+the sentences with the same number of words. Otherwise, it has all sentences. A source is an ordered
+pair of models: the first model rejects the sentences of the source, and the second model accepts
+them.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Stratum:
 
     @cached_property
     def doubled(self) -> IntArray:
-        """Doubled ranks, 2 … 2n, (n_models, n), whole numbers also for ties."""
+        """Doubled ranks, 2 … 2n, (n_models, n). Doubled mean ranks of ties are whole numbers."""
         return np.stack([doubled_ranks(column) for column in self.table.log_probs[self.rows].T])
 
     @cached_property
@@ -87,7 +88,7 @@ class Stratum:
         return (rejecting < below) & (accepting >= len(self.rows))
 
     def admissible(self) -> IntArray:
-        """Return the number of usable admissible sentences for each source, (n_sources,)."""
+        """Return the number of usable sentences that each source admits, (n_sources,)."""
         ranks = self.doubled[:, self.usable]
         return np.array([self.admits(*pair).sum() for pair in permutations(ranks, 2)])
 
@@ -118,8 +119,8 @@ def strata(
     of this length. Lengths without pairs are omitted.
 
     Raises:
-        InputError: if there are fewer than two models, counts are for other models, or a rule about
-            sentences needs texts that the table lacks.
+        InputError: if there are fewer than two models, or a count is for models that the table
+            lacks. Also if a rule about sentences needs texts, but the table has no texts.
     """
     if len(table.models) < 2:
         raise InputError(f"The scores must be of at least 2 models, got {len(table.models)}.")
@@ -196,29 +197,32 @@ def select_natural(
 ) -> NaturalSelection:
     """Select the most controversial natural pairs for every two models.
 
-    Minimise the sum of r(s1|m1) + r(s2|m2) over all selected pairs, where r is the fractional rank
+    In a pair of sentences s1 and s2, model m1 rejects s1, and model m2 rejects s2. The selection
+    minimises the sum of r(s1|m1) + r(s2|m2) over all selected pairs. Here, r is the fractional rank
     in the stratum. Each pair satisfies r(s1|m2) >= 0.5 and r(s2|m1) >= 0.5. Unless `agreeing` is
-    set, it also satisfies r(s1|m1) < 0.5 and r(s2|m2) < 0.5, so each model prefers the sentence
-    that the other rejects. No sentence is in two pairs. The sum does not depend on which s1 is
-    matched with which s2; see `match_sentences`.
+    set, it also satisfies r(s1|m1) < 0.5 and r(s2|m2) < 0.5. Then each model prefers the sentence
+    that the other model rejects. No sentence is in two pairs. The sum does not depend on which s1
+    is matched with which s2; see `match_sentences`.
 
-    Let D be the number of sentences that all sources need together. The program contains only the
-    D cheapest admissible sentences of each source. They suffice: a selection with a more expensive
-    sentence has only D - 1 other sentences. So one of the D cheapest is free to replace it.
+    Let D be the number of sentences that all sources need together. The cost of a sentence is its
+    rank under the model that rejects it. The program contains only the D cheapest admissible
+    sentences of each source. They suffice: a selection with a more expensive sentence has only
+    D - 1 other sentences. So one of the D cheapest sentences is free to replace this sentence.
 
-    After a review, sentences of rejected items are excluded. As many kept pairs as possible are
-    selected again, even if the sum of ranks increases.
+    After a review, sentences of rejected items are excluded. As many other reviewed pairs as
+    possible are selected again, even if the sum of ranks increases.
 
     Args:
         table: scores of all sentences. Without texts, sentences are matched by row number. Of
             sentences that differ only in end marks, only the first can be selected.
-        question: number of pairs and rules; by default ten pairs for each two models.
+        question: number of pairs and rules; by default ten pairs for every two models.
         excluded: sentences that are ranked but not selected; end marks are ignored.
         review: review of earlier selections.
 
     Raises:
-        InputError: if there are fewer than two models, a count is for other models, or a rule about
-            sentences or a review needs texts that the table lacks.
+        InputError: if there are fewer than two models, or a count is for models that the table
+            lacks. Also if a review, or a rule about sentences, needs texts, but the table has no
+            texts.
         InfeasibleError: if there are too few sentences. The message names the models, and the
             number of pairs that can be selected.
         VerificationError: if the time limit was reached, or the result failed `verify_natural`.
@@ -262,7 +266,8 @@ class _Part:
     Its candidates are the kept pairs, then the sentences of each source.
 
     Attributes:
-        all_kept: kept items of each file of the review, the last file first.
+        all_kept: kept items (reviewed and not rejected) of each file of the review, the last file
+            first.
     """
 
     stratum: Stratum
@@ -287,7 +292,7 @@ class _Part:
 
     @cached_property
     def free(self) -> tuple[BoolArray, BoolArray]:
-        """Two masks, (n,) each: usable sentences without a rejection; sentences in kept trials."""
+        """Masks of two sets, (n,) each: usable sentences not rejected; sentences in kept trials."""
         sentences, usable = self.stratum.table.sentences, self.stratum.usable
         if self.review is None or sentences is None:
             return usable, np.zeros_like(usable)
@@ -326,7 +331,10 @@ class _Part:
 
     @cached_property
     def program(self) -> Program:
-        """Program whose rules are: a number of sentences for each source; no sentence twice."""
+        """Program with two kinds of rules.
+
+        Each source needs a certain number of sentences, and no sentence is used twice.
+        """
         from scipy.sparse import csr_array
 
         sources, indices, ranks = self.arcs
@@ -427,12 +435,12 @@ def _why_lost(
 def match_sentences(
     sentences: Sequence[Sentence] | None, rows_1: Iterable[int], rows_2: Iterable[int]
 ) -> list[tuple[int, int]]:
-    """Match sentences of two sides one to one, so that pairs are as similar as possible.
+    """Match sentences of two lists one to one, so that the sentences of a pair are similar.
 
-    On each side, sort statements before questions, then by length (characters without the end
-    mark), then by row number. Match sentences with the same index in the sorted lists. So as few
-    questions as possible are matched with statements. If no question is matched with a statement,
-    the summed difference in length is minimal. Without texts, sort rows only by number.
+    Sort each list: statements before questions, then by length (characters without the end mark),
+    then by row number. Match sentences with the same index in the sorted lists. So as few questions
+    as possible are matched with statements. If no question is matched with a statement, the summed
+    difference in length is minimal. Without texts, sort rows only by number.
     """
 
     def key(row: int) -> tuple[bool, int, int]:

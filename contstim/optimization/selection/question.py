@@ -1,7 +1,10 @@
-"""Questions (settings of a selection), and selections (stimuli with a certificate of their value).
+"""Questions and selections.
 
-"2023" is the study of Golan et al. (2023). Each model accepts one sentence of a pair and rejects
-the other. Unless pairs may be `agreeing`, the rejected sentence is less likely under the model.
+A question has the settings of a selection. A selection has stimuli, and a certificate that proves
+how good they are. "2023" is the study of Golan et al. (2023).
+
+Each model accepts one sentence of a pair and rejects the other sentence. Unless pairs may be
+`agreeing`, the rejected sentence is less likely under the model.
 """
 
 from __future__ import annotations
@@ -81,13 +84,14 @@ class TripletRules:
     """Number of triplets, their objective and their rules.
 
     Attributes:
-        objective: `readable` requires that both drops of a triplet are at least `enough`. It
-            minimises the number of misfits (new words of another part of speech, see
+        objective: `readable` requires that both drops of a triplet are at least `enough`. A drop is
+            log p(natural) - log p(synthetic) under the model that rejects the synthetic sentence.
+            `readable` minimises the number of misfits (new words of another part of speech, see
             `contstim.items.matching`), then the number of new words. `controversiality` maximises
             the sum of Eq. 4 of the 2023 study. `worst-rank` minimises the sum of
             `triplets.worst_ranks`.
-        quantiles: number of quantile groups of natural sentences by p(n|m1), and by p(n|m2). The
-            same number of triplets is selected from each group.
+        quantiles: number of quantile groups. Natural sentences n are grouped by p(n|m1), and again
+            by p(n|m2). The same number of triplets is selected from each group.
         word_cap: maximum number of occurrences of a lemma in the selected sentences.
         token_balance: maximum difference between two means under a model: the mean number of tokens
             of the synthetic sentences that it rejects, and that of the sentences that it accepts.
@@ -99,7 +103,7 @@ class TripletRules:
         Help(
             "readable: fewest new words of another part of speech, then fewest new words, with "
             "enough nats. controversiality: largest sum of nats. worst-rank: lowest sum of ranks, "
-            "as in the code of 2023; a triplet has the worse of its ranks under the two models."
+            "as in the code of 2023; of its ranks under two models, a triplet has the worse one."
         ),
     ] = "readable"
     enough: Annotated[
@@ -122,23 +126,25 @@ class TripletRules:
     quantiles: Annotated[
         int,
         Help(
-            "Number of groups of natural sentences by their probability under each model; equally "
-            "many triplets are selected from each group. 0 for no such rule.",
+            "Number of groups of natural sentences by their probability under each model. The same "
+            "number of triplets is selected from each group. 0 means no such rule.",
             at_least=0,
         ),
     ] = 10
     natural_once: Annotated[
         bool,
         Help(
-            "Use a natural sentence only once; the default in a study with `twins`.", kind="twins"
+            "Use a natural sentence only once. This is the default in a study with `twins` (trials "
+            "of a natural and a synthetic sentence).",
+            kind="twins",
         ),
     ] = False
     word_cap: Annotated[int | None, Help("Maximum number of uses of a word.", at_least=1)] = None
     token_balance: Annotated[
         float | None,
         Help(
-            "Maximum difference between two mean numbers of tokens: of the sentences that a model "
-            "rejects, and of the sentences that it accepts. Needs --tokens.",
+            "Maximum difference between two means under a model: the mean number of tokens of the "
+            "sentences that it rejects, and that of the sentences that it accepts. Needs --tokens.",
             at_least=0.0,
         ),
     ] = None
@@ -186,7 +192,8 @@ def demand(
     """Return the number of stimuli for each pair of models.
 
     Raises:
-        InputError: if a count is negative or for other models, or no pair of models needs stimuli.
+        InputError: if a count is negative, or for models that are not in `pairs`. Also if no pair
+            of models needs stimuli.
     """
     needed = dict.fromkeys(pairs, question.per_pair)
     for first, second, count in question.counts:
@@ -212,7 +219,8 @@ class MinimalPairQuestion:
             log p(acceptable sentence) - log p(other sentence) under a model.
 
             * `margin`: the smaller `|d|` of the two models, nats.
-            * `rank`: the smaller fractional rank of `|d|` among all pairs.
+            * `rank`: the smaller of two fractional ranks: those of `|d|` among all pairs, under
+              each of the two models.
             * `evidence`: the expected log Bayes factor of one answer, nats. It compares two
               hypotheses: participants choose according to one model, or according to the other.
               The probability of the acceptable sentence is logistic(.055 d), where d is clipped to
@@ -225,13 +233,18 @@ class MinimalPairQuestion:
 
     per_pair: Annotated[
         int,
-        Help("Minimal pairs of two models; in each half, only one of them is right.", at_least=2),
+        Help(
+            "Minimal pairs for every two models. In half of them, only the first model is right; "
+            "in the other half, only the second.",
+            at_least=2,
+        ),
     ] = 20
     objective: Annotated[
         MinimalPairObjective,
         Help(
-            "margin: smaller margin of the two models, nats; rank: smaller rank of their margins; "
-            "evidence: expected evidence of an answer. The sum over the pairs is maximised."
+            "Maximise the sum over the pairs. A margin is the difference between the two sentences "
+            "under a model, nats. margin: the smaller margin of the two models. rank: the smaller "
+            "rank of their margins. evidence: the expected evidence of an answer."
         ),
     ] = "margin"
     per_paradigm: Annotated[
@@ -258,19 +271,20 @@ class MinimalPairQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """Question, value of the selection, and a proven bound on the value of any other selection.
+    """Question, value of its selection, and a proven bound on the value of all other selections.
 
     Attributes:
         objective: value of the selection:
 
             * Natural pairs: Eq. 5 of the 2023 study, the sum of the fractional ranks of all
               sentences under the models that reject them.
-            * Triplets: the sum of Eq. 4 (nats) or of ranks. With the objective `readable`, the
-              number of misfits and, after the decimal point, the number of new words (2.034 means
-              2 misfits and 34 new words).
+            * Triplets: the sum of Eq. 4 (nats), or the sum of ranks. With the objective `readable`,
+              the number of misfits and, after the decimal point, the number of new words. For
+              example, 2.034 means 2 misfits and 34 new words.
             * Minimal pairs: the sum of the objective.
-        bound: proven bound on the value of every selection that reaches all earlier goals (such as
-            to keep reviewed items) equally well.
+        bound: proven bound on the value of other selections. Earlier goals, for example to keep
+            reviewed items, come first. The bound is for all selections that reach them equally
+            well.
         status: `optimal` if objective and bound are equal (within 2e-6) and the earlier goals are
             proven optimal; `gap` if the time limit prevented this.
         tie_rule: rule that decides between selections of equal value.

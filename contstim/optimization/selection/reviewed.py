@@ -43,11 +43,12 @@ class ChangedItem:
 def review_goals(
     kept_items: Sequence[Iterable[str]], candidate_of_item: Mapping[str, int], shows: BoolArray
 ) -> list[FloatArray]:
-    """Build the first goals of a program after a review; none without a review.
+    """Build the first goals of a program (see `solver`) after a review; none without a review.
 
-    The first goals are to select as many kept items as possible: those of the last file, then those
-    of the file before, and so on. The next goal is that as few new items as possible contain a
-    sentence of a kept trial. For such an item, the design would have to change the trial.
+    A review has one or several files. The first goals are to select as many kept items as possible:
+    those of the last file, then those of the file before, and so on. The next goal is that as few
+    new items as possible contain a sentence of a kept trial. For such an item, the design would
+    have to change the trial.
 
     Args:
         kept_items: identifiers of the kept items of each file of the review, the last file first.

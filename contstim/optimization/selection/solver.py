@@ -2,13 +2,13 @@
 
 No other module imports a solver. This module avoids problems of OR-tools 9.15:
 
-* The allowed gap is zero. Otherwise, HiGHS calls a choice optimal that is within 0.01 % of its
-  bound.
+* The allowed gap between objective and bound is zero. Otherwise, HiGHS stops at a choice within
+  0.01 % of its bound, and calls this choice optimal.
 * MathOpt solves the programs, because OR-tools' model builder has three faults. It loses the best
   choice at the time limit, prints a banner, and ignores a limit of zero seconds.
 
-HiGHS takes 0.8 s for natural pairs from 231,725 sentences and nine models (51,912 candidates). With
-31,011 weights of rules on words, HiGHS takes 5 s, SCIP 19 s and CP-SAT 21 s.
+HiGHS takes 0.8 s for natural pairs from 231,725 sentences and nine models (51,912 candidates). If
+rules on words add 31,011 weights, HiGHS takes 5 s, SCIP 19 s and CP-SAT 21 s.
 """
 
 from __future__ import annotations
@@ -69,8 +69,9 @@ class Program:
 
     Attributes:
         goals: costs of the candidates for each goal, (n_candidates,) each. The solver minimises the
-            summed cost of the chosen candidates for the first goal; among the best choices, for the
-            second goal; and so on. Costs of all but the last goal are whole numbers.
+            summed cost of the chosen candidates for the first goal. Among the best choices, it
+            minimises the summed cost for the second goal, and so on. The costs for all goals except
+            the last are whole numbers.
         matrix: (n_rules, n_candidates) weights.
         lower: (n_rules,) minimum of each rule's sum.
         upper: (n_rules,) maximum of each rule's sum.
@@ -185,8 +186,9 @@ def least_violations(
     """Find the choice with the smallest total violation of rules, and return its violations.
 
     The violation of a rule is the amount by which its sum is too small or too large. It counts
-    1,000 times as much if `lower` = `upper`, such as for a number of items. Candidates in
-    `forced` must be chosen, and rules in `hard` must not be violated. Goals are ignored.
+    1,000 times as much if `lower` = `upper`, for example if the rule sets the number of items.
+    Candidates in `forced` must be chosen, and rules in `hard` must not be violated. Goals are
+    ignored.
 
     Returns:
         Index of a violated rule → violation.
@@ -353,7 +355,7 @@ def _model(
 
 
 def _run(model: Model, seconds: float | None, presolve: Emphasis) -> SolveResult | None:
-    """Run HiGHS; None if it failed, because presolve fails for some infeasible programs."""
+    """Run HiGHS; return None if it fails. Presolve fails for some infeasible programs."""
     from ortools.math_opt.python import mathopt
 
     parameters = mathopt.SolveParameters(

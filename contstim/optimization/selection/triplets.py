@@ -51,20 +51,21 @@ def select_triplets(
     tokens: Mapping[tuple[str, str], int] | None = None,
     review: Review | None = None,
 ) -> TripletSelection:
-    """Select the best triplets for every pair of models under the rules of a question.
+    """Select the best triplets for every pair of models.
 
-    This is an integer linear program. If all rules are about quantiles, it is an assignment
-    problem, and its linear relaxation has a solution in whole numbers. Other rules may need branch
-    and bound.
+    The question has the rules and the objective. The selection is an integer linear program. If all
+    rules are about quantiles, it is an assignment problem, and its linear relaxation has a solution
+    in whole numbers. Other rules may need branch and bound.
 
-    After a review, rejected triplets are excluded. As many kept triplets as possible are selected
-    again, even if the objective becomes worse. Rejected triplets still count for quantiles and
-    ranks, so that a review does not change the groups and ranks of other triplets.
+    After a review, rejected triplets are excluded. As many other reviewed triplets as possible are
+    selected again, even if the objective becomes worse. Rejected triplets still count for quantiles
+    and ranks, so that a review does not change the groups and ranks of other triplets.
 
     Args:
         triplets: candidates for all pairs of models.
-        question: number of triplets, objective and rules; by default the ten most readable triplets
-            of each pair of models, one for each decile of both models.
+        question: number of triplets, objective and rules. The default is the ten most readable
+            triplets of each pair of models. Under each of the two models, they have one natural
+            sentence from each decile of log-probability.
         tokens: (text of a sentence, model) → number of tokens, for `token_balance`.
         review: review of earlier selections.
 
@@ -135,8 +136,8 @@ def _infeasible(
     if parts := [f"{'-'.join(p)} {enough[p]} of {n}" for p, n in total.items() if enough[p] < n]:
         least = {f"{question.least_drop(t):g} {t.drop_unit}": None for t in triplets}
         message += (
-            f" Triplets with at least {' or '.join(least)} on each side: {join_names(parts)}. "
-            "If these are too few, lower `enough`."
+            f" Triplets with drops of at least {' or '.join(least)} under both models: "
+            f"{join_names(parts)}. If these are too few, lower `enough`."
         )
     return InfeasibleError(message)
 
@@ -205,9 +206,10 @@ def has_enough(triplet: Triplet, question: TripletQuestion) -> bool:
 def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
     """Rank triplets as the published code does, (n_triplets,), from 1 (most controversial).
 
-    Rank log p(s1|m1)/p(n|m1), and log p(s2|m2)/p(n|m2), among the triplets of two models; ties have
-    their mean rank. Then rank the worse of a triplet's two ranks; of ties, the first triplet has
-    the lower rank.
+    Model m1 rejects the synthetic sentence s1, and model m2 rejects s2; n is the natural sentence.
+    Among the triplets of two models, rank log p(s1|m1)/p(n|m1), and rank log p(s2|m2)/p(n|m2). Ties
+    have their mean rank. Then sort the triplets by the worse of their two ranks, and number them.
+    Of triplets with equal worse ranks, the first one has the lower number.
     """
     ranks = np.empty(len(triplets))
     for indices in by_model_pair(triplets).values():
@@ -220,10 +222,11 @@ def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
 def triplet_costs(
     triplets: Sequence[Triplet], question: TripletQuestion, n_chosen: int
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Return costs to minimise, values of the triplets (both (n_triplets,)), and the costs' unit.
+    """Return the costs and the values of the triplets, (n_triplets,) each, and the costs' unit.
 
-    The objective is the sum of the values over a set of `n_chosen` triplets. A cost is value / unit
-    plus a small term, which decides only between sets with equal sums of values.
+    The objective is the sum of the values over a set of `n_chosen` triplets. The solver minimises
+    the summed cost. A cost is value / unit plus a small term, which decides only between sets with
+    equal sums of values.
 
         objective          value                         unit                  term
         readable           misfits + 10^-d * new words   10^-d, if judges      judges' drops
@@ -231,8 +234,9 @@ def triplet_costs(
         controversiality   Eq. 4 of the 2023 study       1 nat; the cost is -value
         worst-rank         `worst_ranks`                 1 rank                - Eq. 4
 
-    With d decimals, the new words of a set sum to less than 1: 2.034 means 2 misfits and 34 new
-    words. Terms are scaled to sum to at most half a unit over a set.
+    A misfit is a new word of another part of speech. With d decimals, the new words of a set sum to
+    less than 1. For example, 2.034 means 2 misfits and 34 new words. The terms are so small that
+    they sum to at most half a unit over a set.
     """
     if question.objective == "readable":
         table = tag_table(question.tags)
@@ -349,10 +353,10 @@ def _distinctness_rules(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
 def _quantile_rules(
     triplets: Sequence[Triplet], indices: list[int], pair: ModelPair, count: int, quantiles: int
 ) -> Iterator[LinearRule]:
-    """Yield rules on the number of triplets of two models, in all or in each quantile group.
+    """Yield the rules on the number of triplets of two models.
 
-    `indices` are the triplets of the pair for which `has_enough` is True. If `quantiles` is 0,
-    yield one rule.
+    There is a rule for each quantile group. If `quantiles` is 0, there is one rule for all triplets
+    together. `indices` are the triplets of the pair for which `has_enough` is True.
     """
     if not quantiles or not count:
         name = f"triplets for {'-'.join(pair)}"

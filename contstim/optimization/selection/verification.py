@@ -1,6 +1,7 @@
-"""Independent checks of finished selections against their questions.
+"""Independent checks of finished selections.
 
-The checks implement the definitions of the rules. They call no function of a selection.
+A question has the settings of a selection: numbers, objective and rules. The checks implement the
+definitions of these rules. They do not call the functions that select stimuli.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ def verify_natural(
         VerificationError: if a pair or the certificate is wrong.
     """
     question, pairs = selection.certificate.question, selection.pairs
-    _require(isinstance(question, NaturalQuestion), "its certificate is of another question")
+    _require(
+        isinstance(question, NaturalQuestion), "its certificate is for another kind of stimuli"
+    )
     assert isinstance(question, NaturalQuestion)
     _require(len({pair.trial_id for pair in pairs}) == len(pairs), "a pair is used twice")
     numbers = Counter((pair.model_1, pair.model_2) for pair in pairs)
@@ -76,7 +79,7 @@ def verify_natural(
         pair_ranks = np.stack([row_ranks[row][models] for row in (pair.row_1, pair.row_2)])
         stated = [[getattr(pair, f"rank_{s}_model_{m}") for m in (1, 2)] for s in (1, 2)]
         is_same = np.allclose(pair_ranks, stated, rtol=0, atol=1e-12)
-        _require(is_same, f"{pair.trial_id} has other ranks in the scores")
+        _require(is_same, f"the ranks of {pair.trial_id} differ from the ranks in the scores")
         accepted = min(pair_ranks[0, 1], pair_ranks[1, 0]) >= 0.5
         below = question.agreeing or max(pair_ranks[0, 0], pair_ranks[1, 1]) < 0.5
         _require(accepted and below, f"{pair.trial_id} is inadmissible")
@@ -91,7 +94,8 @@ def verify_natural(
 def _ranks(table: ScoreTable, rows: Sequence[int], *, same_length: bool) -> FloatArray:
     """Compute fractional ranks of rows, (n_rows, n_models).
 
-    Ranks are among all sentences, or with `same_length` among sentences of the same length.
+    With `same_length`, ranks are among the sentences of the same length. Otherwise, they are among
+    all sentences.
     """
     sentences = table.sentences if same_length and table.sentences is not None else None
     lengths = np.array([len(s) for s in sentences]) if sentences else np.zeros(len(table.log_probs))
@@ -142,7 +146,9 @@ def verify_triplets(
         VerificationError: if a triplet or the certificate is wrong.
     """
     question, chosen = selection.certificate.question, selection.triplets
-    _require(isinstance(question, TripletQuestion), "its certificate is of another question")
+    _require(
+        isinstance(question, TripletQuestion), "its certificate is for another kind of stimuli"
+    )
     assert isinstance(question, TripletQuestion)
     candidate_of_id = {triplet.triplet_id: triplet for triplet in triplets}
     for triplet in chosen:
@@ -150,10 +156,10 @@ def verify_triplets(
         fields = (triplet.sentences, triplet.drops)
         is_same = source is not None and (source.sentences, source.drops) == fields
         is_same &= abs(triplet.controversiality - sum(triplet.drops)) <= _ROUNDING
-        _require(is_same, f"{triplet.triplet_id} was not given, or has changed")
+        _require(is_same, f"{triplet.triplet_id} is not among the candidates, or has changed")
         _require(
             min(triplet.drops) >= question.least_drop(triplet),
-            f"{triplet.triplet_id} has too few {triplet.drop_unit}",
+            f"{triplet.triplet_id} has a drop of too few {triplet.drop_unit}",
         )
     _require(not repeated_item(chosen), "a triplet is used more than once")
     candidates = grouped(((t.model_1, t.model_2), t) for t in triplets)
@@ -191,7 +197,7 @@ def _check_spread(
         tops = ordered[[(len(ordered) - 1) * k // number for k in range(1, number + 1)]]
         groups = Counter(np.searchsorted(tops, [getattr(t, name) for t in chosen]).tolist())
         even = {*groups.values()} == {len(chosen) // number} and len(groups) == number
-        _require(even, f"quantiles of {name} have {dict(groups)} triplets")
+        _require(even, f"the quantile groups of {name} have unequal numbers: {dict(groups)}")
 
 
 def _check_words(chosen: Sequence[Triplet], question: TripletQuestion) -> None:
@@ -212,7 +218,7 @@ def _check_words(chosen: Sequence[Triplet], question: TripletQuestion) -> None:
     for users in similar.values():
         synthetic_users = {index for index, is_synthetic in users if is_synthetic}
         alone = not synthetic_users or len({index for index, _ in users}) == 1
-        _require(alone, "sentences of two triplets differ by less than two words")
+        _require(alone, "sentences of two triplets differ by fewer than two words")
 
 
 def _value(
@@ -255,7 +261,9 @@ def verify_minimal_pairs(
         VerificationError: if a pair or the certificate is wrong.
     """
     question, pairs, models = selection.certificate.question, selection.pairs, scores.models
-    _require(isinstance(question, MinimalPairQuestion), "its certificate is of another question")
+    _require(
+        isinstance(question, MinimalPairQuestion), "its certificate is for another kind of stimuli"
+    )
     assert isinstance(question, MinimalPairQuestion)
     twice = repeated_item(pairs)
     _require(not twice, f"the item {twice} is chosen twice")
@@ -269,7 +277,7 @@ def verify_minimal_pairs(
         is_same &= (source.good, source.bad) == both
         stated = [[getattr(pair, f"log_prob_{side}_model_{m}") for m in (1, 2)] for side in _SIDES]
         is_same &= bool((scores.log_probs[row][:, columns] == stated).all())
-        _require(is_same, f"{pair.trial_id} was not given, or has changed")
+        _require(is_same, f"{pair.trial_id} is not among the candidates, or has changed")
         wrong, right = scores.margins[row, columns]
         _require(wrong < 0 < right, f"the models of {pair.trial_id} prefer the same sentence")
         lengths = np.array([[len(sentence)] for sentence in both])
@@ -282,14 +290,16 @@ def verify_minimal_pairs(
     _check_review(review, ItemKind.MINIMAL_PAIR, texts)
     halves = Counter((pair.model_1, pair.model_2) for pair in pairs)
     expected = dict.fromkeys(permutations(models, 2), question.per_pair // 2)
-    _require(halves == expected, f"its halves have {dict(halves)} pairs, not {expected}")
+    failure = f"by (wrong model, right model), it has {dict(halves)} pairs, not {expected}"
+    _require(halves == expected, failure)
     sentence_counts = Counter(s.bare.lower() for pair in pairs for s in (pair.good, pair.bad))
     _require(max(sentence_counts.values()) == 1, "a sentence is used more than once")
     capped = question.word_cap is None or max(words.values(), default=0) <= question.word_cap
     _require(capped, "a word is in more pairs than word_cap allows")
     shares = Counter((pair.model_1, pair.model_2, pair.paradigm) for pair in pairs).values()
     largest = question.per_paradigm or len(pairs)
-    _require(max(shares) <= largest, f"a share has {max(shares)} pairs, per_paradigm is {largest}")
+    failure = f"a paradigm has {max(shares)} pairs for one right model, per_paradigm is {largest}"
+    _require(max(shares) <= largest, failure)
     certificate = selection.certificate
     worse = certificate.objective > certificate.bound + _ROUNDING
     _require(not worse, f"its objective {certificate.objective} is beyond its bound")
@@ -316,7 +326,7 @@ def _check_review(
     for item_id, sentences in words.items():
         _require(item_id not in review.rejected, f"{item_id} was rejected")
         shows = item_id not in kept_items and not sentences.isdisjoint(review.rejected_words)
-        _require(not shows, f"{item_id} shows a rejected sentence")
+        _require(not shows, f"{item_id} contains a rejected sentence")
 
 
 def _check_value(certificate: Certificate, value: float, sign: int) -> None:
@@ -327,7 +337,7 @@ def _check_value(certificate: Certificate, value: float, sign: int) -> None:
     tolerance = _ROUNDING + 1e-9 * abs(value)
     _require(
         abs(certificate.objective - value) <= tolerance,
-        f"it is worth {value}, not {certificate.objective}",
+        f"its value is {value}, not {certificate.objective}",
     )
     beyond = sign * (certificate.bound - certificate.objective) > tolerance
     _require(not beyond, f"its bound {certificate.bound} is beyond its objective")

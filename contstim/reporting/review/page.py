@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from contstim.items.scores import ScoreTable
 
 REASONS = ("ungrammatical", "offensive", "debris", "meaningless to compare", "other")
-"""Reasons that a reviewer can select by a digit; others can be typed."""
+"""Reasons for a rejection that a reviewer can select with a digit key. Others can be typed."""
 
 _PAGE = resources.files("contstim.reporting.review") / "form"
 # In loading order
@@ -42,15 +42,17 @@ class ReviewPage:
 
     Attributes:
         stimuli: pairs, triplets or trials, of one kind.
-        flags: flags to show; by default those of `flag_items` with rules for all languages.
+        flags: flags to show. A flag marks an item that a reviewer should look at, such as one with
+            a rare word. By default, these are the flags of `flag_items` with rules for all
+            languages.
         scores: log-probabilities of the sentences, nats. Triplets contain the scores of their
             models.
         review: earlier decisions. The page shows the decisions of other reviewers. The decisions of
             `reviewer` are the initial decisions on the page.
         reviewer: name of the reviewer, which can be changed on the page.
         answers: identifier of an item → (description of participants' answers, probability). The
-            answers favour one sentence. The probability that people in general prefer this
-            sentence is 0.5 to 1, or None if unknown.
+            probability is that people in general prefer the sentence that the answers favour. It is
+            0.5 to 1, or None if unknown.
 
     Raises:
         InputError: if there are no stimuli or several kinds of them, or a pair has no texts.
@@ -213,11 +215,11 @@ def _digest(text: str) -> str:
 
 
 def _labels(stimulus: Stimulus, columns: Mapping[str, Sequence[float]]) -> list[list[str]]:
-    """Return for each sentence: its kind, and the name of the model that rejects it or "".
+    """Return a list for each sentence: its kind, and the model that rejects it ("" if none).
 
-    No model is named if both models prefer the same sentence of a natural pair
-    (`NaturalRules.agreeing`). For trials of natural or minimal pairs, models are only named if the
-    scores show that they prefer different sentences.
+    If both models prefer the same sentence of a natural pair (`NaturalRules.agreeing`), no model is
+    named. For trials of natural or minimal pairs, models are named only if the scores show that the
+    models prefer different sentences.
     """
     kinds, disagree = ["natural", "natural"], True
     rejecting = {index: model for model, index in rejected_sentences(stimulus).items()}

@@ -191,7 +191,7 @@ def test_incomparable_or_equivalent_opponents_are_refused(
 ) -> None:
     mean = load_scorer(f"mean=kenlm:{bigram.path}+mean")
     sds = {"mean": 1.0, "slor": 1.0, bigram.name: 1.0}
-    with pytest.raises(ModelError, match="rank all sentences of equal length alike"):
+    with pytest.raises(ModelError, match="rank all sentences of equal length in the same order"):
         synthesize(mean, bigram, natural, words, sds=sds)
     with pytest.raises(ModelError, match="needs log-probabilities in nats"):
         synthesize(slor, bigram, natural, words)

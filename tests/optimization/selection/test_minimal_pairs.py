@@ -394,11 +394,14 @@ def test_reviewed_selections_equal_the_exhaustive_optimum(
     ("forge", "message"),
     [
         (lambda pairs: (*pairs[:-1], replace(pairs[0], trial_id="other")), "chosen twice"),
-        (lambda pairs: pairs[:-1], "halves"),
-        (lambda pairs: (replace(pairs[0], pair_id="99"), *pairs[1:]), "was not given"),
+        (lambda pairs: pairs[:-1], "wrong model, right model"),
+        (
+            lambda pairs: (replace(pairs[0], pair_id="99"), *pairs[1:]),
+            "is not among the candidates",
+        ),
         (
             lambda pairs: (replace(pairs[0], model_1="m1", model_2="m0"), *pairs[1:]),
-            "was not given",
+            "is not among the candidates",
         ),
     ],
 )

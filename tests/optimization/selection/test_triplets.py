@@ -188,7 +188,9 @@ def test_nats_beyond_enough_do_not_count() -> None:
     assert selection.certificate.question == replace(question, enough=5.0)
     low_selection = select_triplets(triplets, replace(question, enough=0.0))
     assert low_selection.triplets == (triplets[1],), "as many misfits, fewer new words"
-    with pytest.raises(InfeasibleError, match=r"at least 5 nats on each side: a-b 2 of 3\."):
+    with pytest.raises(
+        InfeasibleError, match=r"drops of at least 5 nats under both models: a-b 2 of 3\."
+    ):
         select_triplets(triplets, replace(question, per_pair=3))
 
 
@@ -296,7 +298,7 @@ def test_rounded_controversialities_are_recomputed() -> None:
         assert t.controversiality == pytest.approx(expected, abs=1e-12)
     verify_triplets(inexact, selection)
     forged = replace(selection, triplets=(with_error(chosen[0], 1), *chosen[1:]))
-    with pytest.raises(VerificationError, match="was not given, or has changed"):
+    with pytest.raises(VerificationError, match="is not among the candidates, or has changed"):
         verify_triplets(inexact, forged)
 
 

@@ -56,14 +56,14 @@ def use_twice(selection: NaturalSelection) -> NaturalSelection:
 @pytest.mark.parametrize(
     ("forge", "message"),
     [
-        (set_first_fields(rank_1_model_1=0.001), "other ranks"),
+        (set_first_fields(rank_1_model_1=0.001), "differ from the ranks"),
         (set_first_fields(row_1=10_000), "used more than once"),
         (set_first_fields(sentence_1="Never scored."), "has changed"),
         (change_first_pair(swap_sentences), "has changed"),
         (change_first_pair(swap_roles), "inadmissible"),
         (use_twice, "used more than once"),
         (lambda genuine: replace(genuine, pairs=genuine.pairs[:-1]), "it has .* pairs, not"),
-        (set_certificate_fields(objective=0.5), "it is worth"),
+        (set_certificate_fields(objective=0.5), "its value is"),
         (set_certificate_fields(bound=50.0), "bound 50.0"),
         (set_question_fields(per_pair=3), "it has .* pairs, not"),
         (set_question_fields(counts=(("model-0", "model-1", 3),)), "it has .* pairs, not"),
@@ -135,15 +135,15 @@ def set_first_natural(text: str) -> Forgery:
     ("forge", "message"),
     [
         (lambda s: replace(s, triplets=s.triplets[:-1]), "it has .* triplets, not"),
-        (set_first_natural("Pigs fly."), "was not given, or has changed"),
+        (set_first_natural("Pigs fly."), "is not among the candidates, or has changed"),
         (lambda s: replace(s, triplets=(s.triplets[1], *s.triplets[1:])), "used more than once"),
         (set_certificate_fields(bound=1.0), "bound 1.0 is beyond"),
-        (set_certificate_fields(objective=1.0), "it is worth"),
+        (set_certificate_fields(objective=1.0), "its value is"),
         (set_question_fields(natural_once=True), "natural sentence"),
         (set_question_fields(word_cap=2), "word"),
         (set_question_fields(token_balance=0.0), "tokens are not balanced"),
-        (set_question_fields(quantiles=4), "quantiles"),
-        (set_question_fields(objective="worst-rank"), "it is worth"),
+        (set_question_fields(quantiles=4), "quantile groups"),
+        (set_question_fields(objective="worst-rank"), "its value is"),
     ],
 )
 def test_forged_triplets_are_detected(forge: Forgery, message: str) -> None:
@@ -157,8 +157,8 @@ def test_forged_triplets_are_detected(forge: Forgery, message: str) -> None:
     ("forge", "message"),
     [
         (set_question_fields(enough=7.5), "too few nats"),
-        (set_question_fields(tags=None, enough=None, objective="controversiality"), "it is worth"),
-        (set_certificate_fields(objective=0.0), "it is worth"),
+        (set_question_fields(tags=None, enough=None, objective="controversiality"), "its value is"),
+        (set_certificate_fields(objective=0.0), "its value is"),
         (set_certificate_fields(bound=1e6), "is beyond its objective"),
     ],
 )
@@ -186,7 +186,7 @@ def test_triplets_with_similar_sentences_are_detected() -> None:
     similar = replace(second, synthetic_1=first.synthetic_1)
     forged = replace(selection, triplets=(first, similar, *selection.triplets[2:]))
     scored_triplets = [similar if t.triplet_id == second.triplet_id else t for t in triplets]
-    with pytest.raises(VerificationError, match="differ by less than two words"):
+    with pytest.raises(VerificationError, match="differ by fewer than two words"):
         verify_triplets(scored_triplets, forged, tokens=TOKEN_COUNTS)
 
 
