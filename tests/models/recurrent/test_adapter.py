@@ -231,7 +231,7 @@ def test_vocabulary_is_selected_by_counts(kind: Kind) -> None:
     ("limits", "message"),
     [
         *(({"size": size}, r"has \d+ distinct words") for size in (0, -1, 10_000)),
-        ({"min_count": 1_000}, "at least 1,000 times, too few for a vocabulary"),
+        ({"min_count": 1_000}, "at least 1,000 times. These are too few for a vocabulary"),
     ],
 )
 def test_impossible_limits_of_word_lists_are_refused(limits: dict[str, int], message: str) -> None:
