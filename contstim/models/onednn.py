@@ -35,7 +35,7 @@ _FASTER = {torch.nn.Linear: _Linear, Conv1D: _TransposedLinear}
 def bound_onednn_memory() -> None:
     """Limit oneDNN's cache to 64 products; call this before oneDNN computes anything.
 
-    By default, oneDNN caches products for 1,024 shapes of inputs, and each product holds memory.
+    By default, oneDNN caches products for 1,024 shapes of inputs. Each cached product takes memory.
     Batches of a text rarely have equal shapes, so a long training would use gigabytes.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")

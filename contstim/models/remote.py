@@ -74,9 +74,9 @@ def _remote_method(method: _Method) -> _Method:
 class RemoteModel(LanguageModel):
     """Scorer that workers have loaded.
 
-    A `RemoteModel` is always a `LanguageModel`, even if the loaded scorer is not one because its
-    unit is not nats. Then `require_language_model` refuses it, and its language-model methods raise
-    errors.
+    A scorer is not a language model if the unit of its scores is not nats. Its `RemoteModel` is an
+    instance of `LanguageModel` nevertheless. But `require_language_model` refuses this instance,
+    and its language-model methods raise errors.
 
     Use this class for scoring. A search would be slow, because it would wait for a worker at each
     step.

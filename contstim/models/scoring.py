@@ -67,8 +67,8 @@ def score_sentences(
         models: models, one for each column of the table.
         sentences: sentences or their texts, one for each row.
         store: database of scores.
-        progress: function of a model and a number. It is called when distinct sentences were scored
-            or found in the store. The number is the number of these sentences.
+        progress: function that is called during scoring. Its arguments are a model, and the number
+            of distinct sentences that were just scored or found in the store.
 
     Raises:
         ScoreError: if a score is nan or +inf.
@@ -207,7 +207,9 @@ Terms: TypeAlias = "Mapping[Sentence, Sequence[TokenScore]]"
 def mean_word_log_probs(
     models: Sequence[Scorer], sentences: Sequence[Sentence]
 ) -> dict[Sentence, FloatArray]:
-    """Return each word's log-probability, averaged over models, (n_words,) a sentence, nats.
+    """Return, for each sentence, the words' log-probabilities averaged over models, (n_words,).
+
+    The unit is nats.
 
     Raises:
         ModelError: see `token_terms`.

@@ -5,8 +5,8 @@
 Examples are `kenlm:trigram.arpa`, `hf:gpt2@chain+mean` and `small=hf:gpt2:main`. The name is the
 text before the first `=`. If this text contains a `:` or a `/`, there is no name. The `=` then
 belongs to the location, as in `server:host/api?tokenizer=gpt2` or `./a=b.arpa`. A revision is a
-branch, a tag or a commit of a model on the Hugging Face hub. A rule defines the score, and a
-transform divides or changes the score, for example by the number of tokens.
+branch, a tag or a commit of a model on the Hugging Face hub. A rule defines how sentences are
+scored. A transform changes the scores; for example, `+mean` divides them by the number of tokens.
 """
 
 from __future__ import annotations

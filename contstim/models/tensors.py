@@ -137,7 +137,7 @@ def write_tensors(
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with writing(path) as partial:
         partial.touch()
-        # Other users can read the new file; safetensors would change this
+        # Store the mode, because safetensors makes the file unreadable for other users
         mode = partial.stat().st_mode
         try:
             safetensors.torch.save_file(contiguous, partial, dict(metadata or {}))

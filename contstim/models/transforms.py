@@ -3,8 +3,8 @@
 Most public n-gram models are trained on lower-case text. Such a model does not know `The`, so the
 first word of each sentence gets the score of an unknown word. `kenlm:FILE@lower` converts all words
 to lower case, and `kenlm:FILE@upper` converts them to capitals. With `@no-end-mark`, the model
-ignores end marks that are among its words; see `vocabularies`. `@lower@no-end-mark` does both.
-Recurrent models also have these rules.
+ignores end marks that are among its words; see `vocabularies`. `@lower@no-end-mark` combines two of
+these rules. Recurrent models also have these rules.
 
 Two transforms make the scores of a language model comparable between sentences:
 

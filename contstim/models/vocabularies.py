@@ -106,7 +106,8 @@ class WordList:
         selected.
 
         Raises:
-            InputError: if fewer than `size` words, or no words, have `min_count` occurrences.
+            InputError: if no word has at least `min_count` occurrences, or if fewer than `size`
+                words have.
         """
         initial, inner = count_words(sentences)
         counts = initial + inner
@@ -144,10 +145,10 @@ class WordList:
         return np.not_equal(self.numbers(words), UNKNOWN)
 
     def vocabulary(self, min_count: int) -> Vocabulary:
-        """Return the words that are frequent at the start of sentences, or frequent elsewhere.
+        """Return the words that are frequent at the start of sentences or inside sentences.
 
         A word is allowed at the start of sentences if it starts at least `min_count` sentences of
-        the text. It is allowed elsewhere if it has at least `min_count` other occurrences.
+        the text. It is allowed inside sentences if it has at least `min_count` occurrences there.
 
         Raises:
             VocabularyError: if no word is frequent enough.

@@ -215,9 +215,10 @@ def encode_batch(
     such a sentence is tokenized without its end mark, and the end mark is tokenized separately.
     Without `end_apart`, the token belongs to the last word.
 
-    Some tokenizers, such as XLM's, do not report which characters a token covers. Then the letters
-    of the tokens are compared with the letters of the words. For this, the tokens of a word in the
-    text must have the letters of its tokens when the word is tokenized alone.
+    Some tokenizers, such as XLM's, do not report which characters a token covers. For such a
+    tokenizer, each word is also tokenized alone. Together, the tokens of the word alone must have
+    the same letters as the tokens of the word in the text. The letters then show the word of each
+    token.
 
     Args:
         tokenizer: `transformers` tokenizer.
@@ -385,8 +386,8 @@ def _spell(
     words = ["".join(_spelling(tokenizer, ids_of_word)) for ids_of_word in word_ids]
     if not "".join(pieces).startswith("".join(words)):
         raise ModelError(
-            f"The tokens of {sentence.text!r} cannot be assigned to its words. The letters of a "
-            f"word's tokens change when this tokenizer reads the word alone. Remove the sentence."
+            f"The tokens of {sentence.text!r} cannot be assigned to its words. This tokenizer "
+            f"writes a word with other letters when it reads the word alone. Remove the sentence."
         )
     ends = np.cumsum(lengths)  # of tokens
     return np.stack([ends - lengths, ends], axis=1), np.cumsum([len(word) for word in words])
@@ -427,7 +428,7 @@ class WordTokens:
 
     Attributes:
         tokens: tokens of each word.
-        tokens_after: tokens after each word in its sentence, the one in which it was tokenized.
+        tokens_after: tokens that follow each word in the sentence in which it was tokenized.
     """
 
     tokens: tuple[Tokens, ...]

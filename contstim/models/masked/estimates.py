@@ -1,8 +1,8 @@
 """Bounds and estimates for every candidate word at one position, from few passes.
 
-A pass is one run of the network on the sentence with some tokens masked. The word below is the
-candidate in the sentence. Passes that hide the whole word are equal for all candidates with equally
-many tokens. These passes give
+A pass is one run of the network on the sentence with some tokens masked. Below, "the word" is the
+candidate at its position in the sentence. Passes that hide the whole word are equal for all
+candidates with equally many tokens. These passes give
 
 * the terms of the other words of the sentence, which are equal for all these candidates;
 * the terms of the word itself, for all candidates at once, from the distribution over the

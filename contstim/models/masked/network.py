@@ -52,8 +52,8 @@ class MaskedNetwork:
     leaves the logits of a test input unchanged is used. If both hooks change these logits, all
     positions are computed.
 
-    With `by_words`, the probability of each token is normalised within the token's class: tokens
-    that begin a word, or tokens that continue one (see `boundaries`).
+    With `by_words`, the probability of each token is normalised within the token's class. One class
+    contains the tokens at word boundaries, the other the tokens within words (see `boundaries`).
 
     Raises:
         ModelError: if the tokenizer has no mask token; also see `token_classes`.

@@ -53,8 +53,8 @@ Jensen's inequality, `chain` is a lower bound of the mixture. Papers on masked d
 usually report this lower bound, the evidence lower bound.
 
 The mixture needs only the answers of `chain`. The passes of a plan are the nodes of a graph, and
-its questions are the edges. A question about a hidden word leads from its pass to another pass. The
-other pass shows this word, too:
+its questions are the edges. A question about a hidden word leads from its pass to a second pass.
+The second pass shows this word and all words that the first pass shows:
 
     _ _ _         to   The _ _          _ dog _         _ _ sleeps
     The _ _       to   The dog _        The _ sleeps

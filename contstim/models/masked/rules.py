@@ -203,9 +203,9 @@ def _scheme(
 def _whole_words(chosen: BoolArray, weight: FloatArray, sizes: IntArray) -> Pass:
     """Return the pass that hides all tokens of a set of words, and asks for these tokens.
 
-    Each of a word's k tokens is the first visible token in 1/k of all orders. Its weight is thus
-    1/k of the word's weight. All arguments have the shape (n_words,). They are the mask of the
-    words, the weights of the words, and their numbers of tokens.
+    Each of a word's k tokens becomes visible first in 1/k of all orders of these tokens. The weight
+    of the token is thus 1/k of the word's weight. All arguments have the shape (n_words,). They are
+    the mask of the words, the weights of the words, and their numbers of tokens.
     """
     word = np.repeat(np.arange(len(sizes)), sizes)  # (n,): word of each token
     hidden = chosen[word]
@@ -257,8 +257,9 @@ def _cover(
 ) -> tuple[list[Pass], list[Pass]]:
     """Draw a cover of the words, and `n_inner` covers of the tokens of each multi-token word.
 
-    Each cover of a word's tokens belongs to one set of words that contains this word. `n_inner` of
-    these sets get a cover. The sizes of the chosen sets are evenly spaced from a random start.
+    The cover of the words contains several sets with a given word. For `n_inner` of these sets, a
+    cover of the word's tokens is drawn. The sizes of these sets are evenly spaced from a random
+    start.
 
     Args:
         rng: source of the orders.

@@ -1,8 +1,7 @@
 """Conversion between ARPA files and n-gram tables, one column at a time.
 
 The library Arrow splits and joins the text without a Python loop. So millions of n-grams take
-seconds.
-`sections` describes the format of a file and its variants.
+seconds. The module `sections` describes the format of a file and its variants.
 """
 
 from __future__ import annotations

@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 WordIds: TypeAlias = tuple[int, ...]
 
 Matches: TypeAlias = "tuple[IntArray, IntArray]"
-"""All n-grams of the model that have given words before and after the position. The arrays,
-(n_ngrams,) each, are the ids of the words at the position, and the rows of the n-grams in the table
-of their order."""
+"""All n-grams of the model that differ from one another only in the word at the position. The first
+array contains the ids of these words, (n_ngrams,). The second array contains the row of each n-gram
+in the table of its order, (n_ngrams,)."""
 
 _CACHED_NGRAMS = 2**16
 _CACHED_MATCHES = 2**22  # n-grams, of 16 bytes each
@@ -156,7 +156,7 @@ class ReplacementScores:
         tables, order = self._tables, len(ids_before) + 1 + len(ids_after)
         if order == 1:  # all words; a unigram's row is the word's id
             words = rows = np.arange(len(tables.words), dtype=np.int64)
-        elif not ids_after:  # n-grams that extend the words before by one
+        elif not ids_after:  # n-grams of the words before the position and one more word
             context = tables.row(ids_before)
             span = tables.children(order, context) if context >= 0 else slice(0, 0)
             rows = np.arange(span.start, span.stop)

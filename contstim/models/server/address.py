@@ -30,7 +30,7 @@ class ServerAddress:
 
     Attributes:
         url: URL of the server, without a final slash; never contains a key.
-        tokenizer: folder, or name on the hub.
+        tokenizer: tokenizer of the model, a folder or a name on the Hugging Face hub.
         dialect: format of requests and responses, see `service`.
         concurrency: maximum number of concurrent requests.
         batch: maximum number of sentences in a request.

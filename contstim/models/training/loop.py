@@ -257,7 +257,7 @@ class Trainer:
 
 
 def best_of(curve: Sequence[Epoch]) -> int:
-    """Return the index of the epoch with the lowest validation loss; of equal epochs, the first."""
+    """Return the index of the epoch with the lowest validation loss; in a tie, the first one."""
     return min(range(len(curve)), key=lambda number: curve[number].validation_loss)
 
 

@@ -162,7 +162,7 @@ class ClassifierSettings:
 
     Attributes:
         kind: `acceptability`.
-        base: checkpoint to fine-tune: a folder, or a name on the hub.
+        base: pretrained checkpoint to fine-tune, a folder or a name on the Hugging Face hub.
     """
 
     kind: Literal["acceptability"] = "acceptability"

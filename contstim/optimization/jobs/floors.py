@@ -161,8 +161,8 @@ def reference_sentences(
     """Return the natural sentences whose scores determine floors.
 
     At most `MAX_REFERENCE_SENTENCES` of each number of words are chosen, by a hash of their texts.
-    So the order of `sentences` does not matter. Sentences with other words than `words` are never
-    chosen; None allows all words.
+    So the order of `sentences` does not matter. Sentences that contain a word outside `words` are
+    never chosen; None allows all words.
     """
     known = [s for s in dict.fromkeys(sentences) if not (words and words.missing_words(s))]
     in_random_order = sorted(known, key=lambda sentence: digest([sentence.text]))

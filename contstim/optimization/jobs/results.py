@@ -35,7 +35,7 @@ class TripletResults:
             natural sentences.
         unchanged: triplets of unsuccessful searches, grouped and ordered like `triplets`. The three
             sentences of such a triplet are not all different. One of its two searches found
-            nothing, or both found one sentence.
+            nothing, or both found the same sentence.
         training_texts: name of a model → file with hashes of its training sentences; None if
             unknown.
         floors: name of a model → number of words → floor of plausibility, nats. The floor is the

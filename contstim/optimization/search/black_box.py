@@ -45,7 +45,7 @@ _MEANS = (0.0, 1.0, -4.0)
 _SPREADS = (100.0, 0.5, 4.0)
 _WORD_SPREAD, _PAIR_SPREAD = 2.5, 1.0  # standard deviations of the weights of terms; means are 0
 _NOISE = 2.0  # standard deviation of the residuals
-_SPREAD_PRIOR = 10.0  # number of scores whose weight equals that of the prior standard deviations
+_SPREAD_PRIOR = 10.0  # weight of the prior standard deviations, as a number of scores
 _MAX_WEIGHTS = 2000  # maximum number of weights; further terms have no weight and count as noise
 
 
@@ -120,9 +120,9 @@ class SentenceRegression:
         shared = self._covariance[:, indices].sum(axis=1)  # covariances with the common terms
         variance = np.full(len(words), shared[indices].sum() + _NOISE**2)
         variance += sum(_prior_sd(term) ** 2 for term in common if term not in self._index)
-        # Two arrays, each with a row for the draft, for the number of tokens, and for each kind of
-        # specific term, and a column for each word: indices of weights, and factors of these
-        # weights. Terms without a weight only add variance
+        # Indices of weights, and the factors of these weights. Both arrays have a row for the
+        # draft, for the number of tokens, and for each kind of specific term. They have a column
+        # for each word. Terms without a weight only add variance
         weight_indices = [np.full(len(words), _DRAFT), np.full(len(words), _TOKENS)]
         factors = [drafted, n_tokens]
         for terms in specific:

@@ -53,7 +53,7 @@ class Step:
     cost: Cost
 
     def in_units(self, units: FloatArray) -> Step:
-        """Return the step with each model's scores multiplied by its unit, (n_models,)."""
+        """Return the step with scores multiplied by `units`, one for each model, (n_models,)."""
         return replace(self, log_probs=self.log_probs * units)
 
 
@@ -85,7 +85,7 @@ class Climb:
         return [best, *(ScoredSentence(s.sentence, s.log_probs, s.loss) for s in better)]
 
     def in_units(self, units: FloatArray) -> Climb:
-        """Return the climb with each model's scores multiplied by its unit, (n_models,)."""
+        """Return the climb with scores multiplied by `units`, one for each model, (n_models,)."""
         return replace(
             self,
             start=replace(self.start, log_probs=self.start.log_probs * units),

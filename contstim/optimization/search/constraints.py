@@ -258,7 +258,7 @@ class Candidates:
 
     @property
     def blocked(self) -> list[int]:
-        """0-based positions, not fixed ones, at which no word may replace the natural word."""
+        """0-based positions at which no word may replace the natural word, without fixed ones."""
         return [p for p in self.positions if not self.allowed(self.natural, p).any()]
 
     def at(self, current: ScoredSentence, index: int, visit: int = 0) -> Position:
@@ -275,7 +275,7 @@ class Candidates:
 
     @cached_property
     def possible(self) -> dict[int, tuple[str, ...]]:
-        """0-based position → new words that the constraints allow, if only lasting ones count.
+        """0-based position → new words that all lasting constraints allow.
 
         See `Constraint.lasting`.
         """
