@@ -123,11 +123,11 @@ def test_finished_training_is_not_repeated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"epochs": 4}, r"`epochs` .* 3, got 4\."),
-        ({"learning_rate": 0.01}, r"`learning_rate` .* 0.02, got 0.01\."),
+        ({"epochs": 4}, r"`epochs` must be 3, .*, got 4\."),
+        ({"learning_rate": 0.01}, r"`learning_rate` must be 0.02, .*, got 0.01\."),
         ({"seed": 1}, "seed"),
         ({"hidden": 9}, "hidden"),
-        ({"vocabulary_size": 50}, r"`vocabulary_size` .* None, got 50\."),
+        ({"vocabulary_size": 50}, r"`vocabulary_size` must be None, .*, got 50\."),
     ],
 )
 def test_changed_settings_are_refused_by_name(
