@@ -10,9 +10,10 @@ each search waits at its next network call. One batch then computes the calls of
 A `NetworkCall` is merged with others only inside two `with` statements, `runner` and `merged`.
 Otherwise it is computed immediately. Only searches use `merged`.
 
-A third `with` statement, `alone`, prevents merging. Stored scores need it, because they must not
-depend on other searches. Code that holds a lock needs it as well. A search that waits for the lock
-never reaches its next network call, so that a merged batch would never start.
+A third `with` statement, `alone`, prevents merging. It is needed for stored scores, because they
+must not depend on other searches. Code that holds a lock needs `alone` as well. Other searches may
+wait for this lock and then never reach their next network call. A merged batch, which waits for
+these calls, would never start.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class NetworkCall:
     Attributes:
         budget: device, and maximum number of tokens of a batch, merged or not.
         ids: token ids, (b, l).
-        attention: attention mask, (b, l); None if there is no padding. Given a mask,
-            `transformers` checks for padding on the device, and the host has to wait.
+        attention: attention mask, (b, l); None if there is no padding. None saves time: if there is
+            a mask, `transformers` checks it on the device, and the host has to wait.
         compute: function that computes this call alone.
         compute_together: function that computes several calls of the network in one batch; each
             result equals that of `compute`, up to rounding.
@@ -68,8 +69,8 @@ class NetworkCall:
 
 
 Answer: TypeAlias = "tuple[Any, Exception | None, float]"
-"""Result of a call (None if it failed), its error (or None), and its share of the batch's seconds,
-in proportion to its number of rows."""
+"""Result of a call (None if it failed), its error (or None), and its part of the batch's seconds.
+This part is proportional to the call's number of rows."""
 
 
 _RUNNER: ContextVar[Callable[[NetworkCall], Answer] | None] = ContextVar("runner", default=None)
@@ -77,7 +78,7 @@ _MERGED: ContextVar[bool] = ContextVar("merged", default=False)
 
 
 def runner(run: Callable[[NetworkCall], Answer]) -> AbstractContextManager[None]:
-    """Use a function to run merged calls within a `with` statement."""
+    """Within a `with` statement, run merged calls with the function `run`."""
     return within(_RUNNER, run)
 
 
@@ -97,7 +98,7 @@ def is_merged() -> bool:
 
 
 def answer(call: NetworkCall) -> Any:
-    """Return the result of a call computed in a merged batch; requires `is_merged`.
+    """Return the result of a call from a merged batch; `is_merged` must be true.
 
     Raises:
         Exception: the network's error, unchanged.

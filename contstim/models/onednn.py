@@ -1,7 +1,7 @@
 """Linear layers that use oneDNN on the CPU, instead of the BLAS library that PyTorch uses.
 
-PyTorch's builds compute float32 products with MKL, which does not use the wide registers of AMD
-processors. oneDNN, which is part of the same builds, uses them. The weights do not change.
+PyTorch computes float32 products with MKL, which does not use the wide registers of AMD processors.
+oneDNN, which is part of PyTorch, uses these registers. The weights do not change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class _Linear(torch.nn.Linear):
 
 
 class _TransposedLinear(Conv1D):
-    """GPT-2's layer, whose weight is (in, out)."""
+    """GPT-2's linear layer, whose weight has the shape (in, out)."""
 
     def forward(self, x: Tensor) -> Tensor:
         return _linear(x, self.weight.t(), self.bias, super().forward)
@@ -35,8 +35,8 @@ _FASTER = {torch.nn.Linear: _Linear, Conv1D: _TransposedLinear}
 def bound_onednn_memory() -> None:
     """Limit oneDNN's cache to 64 products; call this before oneDNN computes anything.
 
-    By default, oneDNN caches products for 1,024 shapes of inputs, each with its memory. Batches of
-    a text rarely have the same shape, so a long training would use gigabytes.
+    By default, oneDNN caches products for 1,024 shapes of inputs. Each cached product takes memory.
+    Batches of a text rarely have equal shapes, so a long training would use gigabytes.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
@@ -82,7 +82,7 @@ class _Product(torch.autograd.Function):
 def _linear(
     inputs: Tensor, weight: Tensor, bias: Tensor | None, fallback: Callable[[Tensor], Tensor]
 ) -> Tensor:
-    """Compute the product with oneDNN or, on another device or in another precision, `fallback`."""
+    """Compute a float32 product on the CPU with oneDNN, and any other product with `fallback`."""
     can_use_onednn = (
         inputs.dtype == weight.dtype == torch.float32
         and inputs.device.type == "cpu"

@@ -1,6 +1,6 @@
 """Precision of a network: its name, the tolerance of scores, and conversion to float32.
 
-In bfloat16 and float16, the scores of a sentence in two batches differ by tenths of a nat.
+In bfloat16 and float16, a sentence's score can differ by tenths of a nat between two batches.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ _PROBES = tuple(
 
 
 def precision_of(network: torch.nn.Module) -> str:
-    """Return the coarsest precision of a network's weights, such as `bfloat16`.
+    """Return the coarsest precision of a network's weights. An example is `bfloat16`.
 
-    For a quantized network, the result includes the quantization, such as `int8 with float32`.
+    For a quantized network, the result also names the quantization. For example, it is
+    `int8 with float32`.
     """
     quantization = quantization_of(network)
     computes_in = str(_coarsest(network)).removeprefix("torch.")
@@ -39,7 +40,7 @@ def precision_of(network: torch.nn.Module) -> str:
 
 
 def quantization_of(network: Any) -> str:
-    """Return the quantization of a network's weights, such as `int8` or `gptq`; empty for none."""
+    """Return the quantization of a network's weights, e.g. `int8` or `gptq`; empty for none."""
     settings = getattr(getattr(network, "config", None), "quantization_config", None)
     if settings is None:
         return ""
@@ -59,11 +60,12 @@ def _coarsest(network: torch.nn.Module) -> torch.dtype:
 def tolerance_of(
     network: torch.nn.Module, log_probs: Callable[[Sequence[Sentence]], FloatArray]
 ) -> float:
-    """Return the maximum relative difference between scores of one sentence in two batches.
+    """Return the tolerance: the largest expected difference of a sentence's scores in two batches.
 
-    This tolerance is constant in float32. Below float32 and for quantized networks, a few sentences
-    are scored one by one and in one batch. The tolerance is then four times the largest relative
-    difference, and at least the rounding error of the precision.
+    The difference is relative to the score. The tolerance is constant in float32. In a coarser
+    precision and for quantized networks, it is measured. A few sentences are scored one by one, and
+    again in one batch. The tolerance is then four times the largest relative difference, and at
+    least the rounding error of the precision.
     """
     coarse = any(_is_coarse(tensor.dtype) for tensor in network.parameters())
     if not coarse and not quantization_of(network):
@@ -80,25 +82,25 @@ def tolerance_of(
 def in_float32(network: torch.nn.Module) -> Iterator[None]:
     """Convert a network's weights to float32 within a `with` statement.
 
-    Weights are converted in place, and converted back afterwards without loss. Float32 weights take
-    twice the memory of 16-bit weights. Earlier results of the network, such as keys and values of a
-    prefix, must not be used within the statement.
+    Weights are converted in place. They are converted back after the statement, without loss.
+    Float32 weights take twice the memory of 16-bit weights. Earlier results of the network must not
+    be used within the statement. For example, cached keys and values of a prefix must not be used.
 
     Quantized weights do not change. The inputs of quantized layers are float32 for int4, and
     rounded to eight bits for int8.
 
     Raises:
-        ModelError: if memory is insufficient, or a device map has put weights on disk or outside
-            the GPUs. The network does not change then.
+        ModelError: if memory is insufficient, or if a device map has put weights on disk or
+            outside the GPUs. After such an error, the network is unchanged.
     """
     tensors = (*network.parameters(), *network.buffers())
     coarse = [(tensor, tensor.dtype) for tensor in tensors if _is_coarse(tensor.dtype)]
     if coarse and has_parts_elsewhere(network):
         raise ModelError(
             "Reported scores are computed in float32, but a device map placed weights on disk or "
-            "outside the GPUs, where they cannot be converted. Use dtype float32."
+            "outside the GPUs. These weights cannot be converted. Use dtype float32."
         )
-    # Only four-bit layers have an attribute for the precision of their products
+    # Only four-bit layers have the attribute `compute_dtype`, the precision of their products
     modules: list[Any] = list(network.modules())
     kinds = ((module, getattr(module, "compute_dtype", None)) for module in modules)
     layers = [(module, kind) for module, kind in kinds if isinstance(kind, torch.dtype)]

@@ -1,7 +1,8 @@
 """Models that workers have loaded in other processes.
 
-A `RemoteModel` has the methods of such a model; workers execute them. Long lists of items are split
-into chunks, one for each call of a worker.
+A worker is a process that loads models and executes their methods. A `RemoteModel` has the methods
+of a loaded model and lets workers execute them. A long list of items is split into chunks. Each
+call of a worker has one chunk.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _Method = TypeVar("_Method", bound="Callable[..., object]")
 class ModelCall:
     """Call of a model's method, as a value that can be sent to another process.
 
-    `model` is the specification of the model.
+    `model` is the model's specification, such as `hf:gpt2`.
     """
 
     model: str
@@ -51,7 +52,7 @@ def _remote_method(method: _Method) -> _Method:
     """Return a method of `RemoteModel` that lets workers execute `method` of the loaded model.
 
     The argument of `method` is a list of items, which is split into chunks. `method` must return
-    None, or an array or list with a value for each item.
+    None, or an array or a list. The array or list must have a value for each item.
     """
     name = method.__name__
 
@@ -73,10 +74,12 @@ def _remote_method(method: _Method) -> _Method:
 class RemoteModel(LanguageModel):
     """Scorer that workers have loaded.
 
-    Every such scorer is a `LanguageModel`, even if the unit of its scores is not nats. With another
-    unit, `require_language_model` refuses it, and its language-model methods raise errors.
+    A scorer is not a language model if the unit of its scores is not nats. Its `RemoteModel` is an
+    instance of `LanguageModel` nevertheless. But `require_language_model` refuses this instance,
+    and its language-model methods raise errors.
 
-    Use it for scoring. A search would be slow, because it would wait for a worker at each step.
+    Use this class for scoring. A search would be slow, because it would wait for a worker at each
+    step.
     """
 
     def __init__(
@@ -95,7 +98,7 @@ class RemoteModel(LanguageModel):
         return self._convention
 
     def ask(self, calls: Sequence[ModelCall]) -> list[Any]:
-        """Execute calls of this model and return their results in order."""
+        """Execute calls of this model and return their results in the order of the calls."""
         results: dict[ModelCall, Any] = {}
         self.answer(calls, results.__setitem__)
         return [results[call] for call in calls]

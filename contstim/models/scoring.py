@@ -1,6 +1,7 @@
-"""Scores of many sentences under several models, saved every few seconds; tables and records.
+"""Scores of many sentences under several models, with their tables and records.
 
-Models are loaded in this process or by workers (see `remote`).
+Scores are saved every few seconds. Models are loaded in this process or by workers (see `remote`).
+The record of a table is a file that describes how the table was computed.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ if TYPE_CHECKING:
     _Item = TypeVar("_Item", Sentence, Continuation)
 
 _MIN_BLOCK, _MAX_BLOCK = 16, 4_096  # number of sentences between two saves
-_FAST, _SLOW = 2.0, 10.0  # seconds; a faster block doubles the next block, a slower one halves it
+# Seconds. After a block that took less than _FAST, the size of blocks doubles. After a block that
+# took more than _SLOW, the size is halved
+_FAST, _SLOW = 2.0, 10.0
 
 
 def score_sentences(
@@ -56,16 +59,16 @@ def score_sentences(
 ) -> ScoreTable:
     """Score sentences under models.
 
-    Scores in the store are not computed again. New scores are saved in blocks of a few seconds, so
-    that an interrupted run can be resumed. Repeated sentences are scored once. If a model that
-    workers have loaded fails, the scores of the other models are saved before the error is raised.
+    Scores in the store are not computed again. New scores are saved every few seconds, so that an
+    interrupted run can be resumed. Repeated sentences are scored once. If workers have loaded a
+    model and it fails, the scores of the other models are saved before the error is raised.
 
     Args:
-        models: models, one column each.
-        sentences: sentences or their texts, one row each.
+        models: models, one for each column of the table.
+        sentences: sentences or their texts, one for each row.
         store: database of scores.
-        progress: function called with a model, and with the number of distinct sentences that were
-            just scored or found in the store.
+        progress: function that is called during scoring. Its arguments are a model, and the number
+            of distinct sentences that were just scored or found in the store.
 
     Raises:
         ScoreError: if a score is nan or +inf.
@@ -85,9 +88,9 @@ def score_continuations(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """Return log p(words | the words before them), (n_continuations, n_models), nats.
+    """Return log p(words | words before them), (n_continuations, n_models), nats.
 
-    Scores are saved and resumed as in `score_sentences`.
+    As in `score_sentences`, scores are saved, and an interrupted run can be resumed.
 
     Raises:
         ScoreError: if a score is nan or +inf.
@@ -120,8 +123,8 @@ def score_each(
         models: models, one column each.
         items: items to score, such as sentences.
         method: name of the method, which takes a list of items and returns an array (n_items,).
-        stored_as: for each model, the convention under which the store has its scores; by default
-            the model's convention.
+        stored_as: for each model, the convention under which the store has its scores. A convention
+            describes how scores are computed. The default is the model's convention.
         store: see `score_sentences`.
         progress: see `score_sentences`.
 
@@ -143,8 +146,8 @@ def score_each(
             store.save(convention.fingerprint, convention.json, [texts[r] for r in rows], values)
         report(models[column], len(rows))
 
-    # Calls for workers, grouped by the function that sends them; for each call, the column and the
-    # rows of its result
+    # `calls` contains the calls for workers, grouped by the function that sends them. `targets`
+    # contains the column and the rows of each call's result
     calls: dict[Answer, list[ModelCall]] = {}
     targets: dict[ModelCall, tuple[int, IntArray]] = {}
     for column, model in enumerate(models):
@@ -154,8 +157,8 @@ def score_each(
         # Count cached scores as done, so that a resumed progress bar starts where it stopped
         report(model, len(texts) - len(missing))
         if isinstance(model, RemoteModel):
-            # Borders at multiples of CHUNK: an interrupted run has saved whole chunks, so a resumed
-            # run has the same chunks and thus exactly the same scores
+            # Chunks end at multiples of CHUNK. An interrupted run saves only whole chunks. So a
+            # resumed run has the chunks of an uninterrupted run, and thus exactly its scores
             borders = np.flatnonzero(np.diff(missing // CHUNK)) + 1
             for rows in np.split(missing, borders) if len(missing) else ():
                 chunk = tuple(distinct[row] for row in rows)
@@ -178,9 +181,10 @@ def score_each(
 
 
 def _blocks(n: int) -> Iterator[slice]:
-    """Yield slices of n sentences; the caller scores each slice before it takes the next one.
+    """Yield slices of n sentences. The caller must score each slice before it takes the next one.
 
-    The size of a slice depends on the time of the one before, so that each takes a few seconds.
+    The size of a slice depends on the time of the previous slice, so that each slice takes a few
+    seconds.
     """
     size, start = _MIN_BLOCK, 0
     while start < n:
@@ -203,7 +207,9 @@ Terms: TypeAlias = "Mapping[Sentence, Sequence[TokenScore]]"
 def mean_word_log_probs(
     models: Sequence[Scorer], sentences: Sequence[Sentence]
 ) -> dict[Sentence, FloatArray]:
-    """Return the mean log-probability of each word over models, (n_words,), nats.
+    """Return, for each sentence, the words' log-probabilities averaged over models, (n_words,).
+
+    The unit is nats.
 
     Raises:
         ModelError: see `token_terms`.
@@ -233,7 +239,7 @@ def token_terms(
         progress: function called with the model and the number of newly scored sentences.
 
     Raises:
-        ModelError: if the score is not a sum over tokens, or a sentence cannot be scored.
+        ModelError: if the score is not a sum over tokens, or if a sentence cannot be scored.
     """
     scorer = require_language_model(model, "A score for each word")
     score = scorer.completed_word_log_probs if completed else scorer.token_log_probs
@@ -253,14 +259,16 @@ class ModelScores:
 
     Attributes:
         convention: entry of the model in a record, see `record_entry`.
-        log_probs: scores, (n_sentences,), in the convention's unit; None if terms were requested.
+        log_probs: scores, (n_sentences,), in the convention's unit; None if terms were requested
+            instead.
         terms: terms of each sentence's score; None if they were not requested.
-        standard_errors: standard errors of the scores, (n_sentences,), in the same unit, 0 if
-            exact; None if not requested.
-        lower_bounds: lower bounds, (n_sentences,), nats; None if not requested or not defined.
+        standard_errors: standard errors of the scores, (n_sentences,), in the convention's unit, 0
+            for exact scores; None if they were not requested.
+        lower_bounds: lower bounds of the scores, (n_sentences,), nats; None if they were not
+            requested or are not defined.
         n_sampled: number of scores that are estimates.
-        contamination: sentences that the model was trained on; None if its training text is
-            unknown.
+        contamination: sentences of the training text among the scored sentences; None if the
+            model's training text is unknown.
         unknown: description of words that the model does not know.
     """
 
@@ -328,14 +336,15 @@ def score_table(scores: Sequence[ModelScores], sentences: Sequence[Sentence]) ->
 def term_table(
     scores: Mapping[str, Terms], sentences: Sequence[Sentence], *, by_word: bool = True
 ) -> dict[str, list[Any]]:
-    """Return a table with a row for each word or, without `by_word`, for each term of each score.
+    """Return a table of the terms of scores, for each sentence and model.
 
-    Rows are ordered by sentence, model and position. The columns are:
+    With `by_word`, there is a row for each word and for the end of the sentence. Otherwise, there
+    is a row for each term. Rows are ordered by sentence, model and position. The columns are:
 
     * sentence, model
     * position: 0-based; the end of the sentence has the position after the last word
     * word
-    * tokens: number of tokens of the word. Without `by_word`, there is a column token instead
+    * tokens: number of tokens of the word. Without `by_word`, the column `token` replaces it
     * log_prob, surprisal (nats), surprisal_bits
     * entropy: entropy of the distribution that predicts the first token, nats; None if unknown
     * frequency: Zipf value of the word in English, without punctuation; None if unknown
@@ -373,10 +382,12 @@ def standard_error_table(
 def bounds_table(
     scores: Sequence[ModelScores], sentences: Sequence[Sentence]
 ) -> dict[str, list[Any]]:
-    """Return a table of scores that have lower bounds (mixtures over orders).
+    """Return a table of scores that have lower bounds.
 
-    There is a row for each model and sentence. The columns are sentence, model, log_prob,
-    lower_bound (mean log-probability over orders) and gap (log_prob - lower_bound), in nats.
+    These are the scores of rules such as `chain-mixture`, the log of a mean probability over orders
+    of the words. There is a row for each model and sentence. The columns are sentence, model,
+    log_prob, lower_bound and gap. The last three are in nats: lower_bound is the mean
+    log-probability over orders, and gap is log_prob - lower_bound.
     """
     rows = [
         (sentence.text, model.name, score, bound, score - bound)
@@ -396,7 +407,7 @@ def _table(names: Sequence[str], rows: Sequence[tuple[object, ...]]) -> dict[str
 def recorded_conventions(scores: Path | str, models: Iterable[str]) -> dict[str, Convention]:
     """Return the conventions of models, by name, from the record of a score table.
 
-    Models that are not in the record are omitted; without a record, the result is empty.
+    Models that are not in the record are omitted. If there is no record, the result is empty.
 
     Raises:
         InputError: if the record cannot be read, or does not belong to a table of scores.
@@ -424,7 +435,7 @@ def require_log_probabilities(scores: Path | str, models: Iterable[str], purpose
     `Convention.require_log_probability`.
 
     Raises:
-        ModelError: if the scores of a model have another unit.
+        ModelError: if the scores of a model have a unit other than nats.
         InputError: see `recorded_conventions`.
     """
     for model, convention in recorded_conventions(scores, models).items():

@@ -5,7 +5,8 @@
 Examples are `kenlm:trigram.arpa`, `hf:gpt2@chain+mean` and `small=hf:gpt2:main`. The name is the
 text before the first `=`. If this text contains a `:` or a `/`, there is no name. The `=` then
 belongs to the location, as in `server:host/api?tokenizer=gpt2` or `./a=b.arpa`. A revision is a
-branch, a tag or a commit of a model on the hub.
+branch, a tag or a commit of a model on the Hugging Face hub. A rule defines how sentences are
+scored. A transform changes the scores; for example, `+mean` divides them by the number of tokens.
 """
 
 from __future__ import annotations
@@ -70,7 +71,10 @@ class Specification:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The location and, for `+slor`, the file of the unigram model without its rule."""
+        """The location and, for `+slor`, the file of the unigram model.
+
+        The argument of `+slor` may end in a rule; the file is the part before the rule.
+        """
         unigram, _ = split_word_rule(self.argument)
         return (self.location, unigram) if unigram else (self.location,)
 
@@ -114,7 +118,7 @@ def split_revision(location: str) -> tuple[str, str]:
     The location of an existing file or folder has no revision, even if it contains a colon.
 
     Returns:
-        The name on the hub and the revision; or the location and an empty text.
+        The name on the hub and the revision. Without a revision, the location and an empty text.
     """
     match = _WITH_REVISION.fullmatch(location)
     # Not `Path.exists`, which raises an error if the name is too long for the file system
@@ -127,28 +131,28 @@ def split_revision(location: str) -> tuple[str, str]:
 def with_name(name: str, specification: str) -> str:
     """Return `NAME=SPECIFICATION`, or only the specification if the name adds nothing.
 
-    The name adds nothing if it is the specification itself, with or without the context.
+    The name adds nothing if it equals the specification, with or without its context.
     """
     is_named = name not in (specification, without_context(specification)[0])
     return f"{name}={specification}" if is_named else specification
 
 
 def without_context(specification: str) -> tuple[str, str | None]:
-    """Return a specification without its context, and the context; None for the default."""
+    """Split off the context: return the rest, and the context (None if there is no context)."""
     match = _CONTEXT.fullmatch(specification)
     return (specification, None) if match is None else (match[1], unquote(match[2]))
 
 
 def with_context(model: Specification, context: str) -> Specification:
-    """Return the specification of the same model with another context.
+    """Return the model's specification with a new context.
 
     Raises:
         ModelError: if models of its family read no context.
     """
     if "context" not in family_named(model.family).options:
         raise ModelError(
-            f"context must be left out for {model.name}, a {model.family} model, which reads "
-            f"nothing before the first word, got {context!r}."
+            f"context must be left out for {model.name}, got {context!r}. A {model.family} model "
+            "reads nothing before the first word."
         )
     plain, _ = without_context(model.specification)
     text = f"{plain}?context={quote(context, safe='')}"
@@ -156,14 +160,18 @@ def with_context(model: Specification, context: str) -> Specification:
 
 
 def with_contexts(models: Iterable[str], contexts: Iterable[str]) -> dict[str, str]:
-    """Set the contexts of models, given as `NAME=TEXT`.
+    """Set the contexts of models.
+
+    Args:
+        models: specifications of the models.
+        contexts: contexts as `NAME=TEXT`, where NAME is the name of a model.
 
     Returns:
-        For each given specification, the specification with its context.
+        For each specification in `models`, the specification with its context.
 
     Raises:
-        ModelError: if a context is not `NAME=TEXT`, NAME is not the name of a model, two contexts
-            have the same name, or a model reads no context. Also see `parse_model`.
+        ModelError: if a context is not `NAME=TEXT`; if NAME is not the name of a model; if two
+            contexts have one name; or if a model reads no context. Also see `parse_model`.
     """
     parsed = {text: parse_model(text) for text in models}
     names, context_of = {model.name for model in parsed.values()}, dict[str, str]()
@@ -185,17 +193,19 @@ def with_contexts(models: Iterable[str], contexts: Iterable[str]) -> dict[str, s
 def parse_model(model: str | Specification, name: str = "") -> Specification:
     """Parse `[NAME=][family:]location[:REVISION][@rule][+transform][?context=TEXT]`.
 
-    The location may be a key of `CATALOGUE`. Without a family, the file ending or a file in the
-    folder determines the family.
+    The location may be a key of `CATALOGUE`. If the text gives no family, the ending of the file or
+    a file in the folder determines the family.
 
     Args:
         model: text to parse; a parsed model is returned unchanged. If `name` is given, every `=` in
             the text belongs to a path or an address.
-        name: name of the model; by default the part before the `=`, or otherwise the text.
+        name: name of the model. By default, this is the part before the `=`, or the whole text if
+            it contains no `=`.
 
     Raises:
-        ModelError: if `model` is not a text or is malformed, the name is invalid, there is no such
-            family, rule or transform, or models of the family read no context.
+        ModelError: if `model` is not a text or is malformed; if the name is invalid; if there is no
+            such family, rule or transform; or if the text has a context and models of the family
+            read none.
     """
     if isinstance(model, Specification):
         return model
@@ -209,7 +219,7 @@ def parse_model(model: str | Specification, name: str = "") -> Specification:
     if not name and equals and ":" not in prefix and "/" not in prefix:
         name, text = prefix.strip(), suffix.strip()
         _check_name(name, model)
-    # The pattern matches the shortest possible location, which excludes `@rule` and `+transform`
+    # The pattern matches the shortest possible location, so `@rule` and `+transform` are not in it
     match = _SPECIFICATION.fullmatch(text)
     if match is None:
         raise ModelError(f"A model must be [family:]location[@rule][+transform], got {text!r}.")
@@ -228,7 +238,7 @@ def with_ending(specification: str, rule: str, transform: str) -> str:
     """Append a rule and a transform to a specification.
 
     Args:
-        specification: specification without rule, transform and context.
+        specification: specification that has no rule, transform or context.
         rule: rule of the family; empty for none.
         transform: transform with its argument, such as `mean` or `slor:FILE`; empty for none.
 
@@ -237,7 +247,8 @@ def with_ending(specification: str, rule: str, transform: str) -> str:
     """
     plain = parse_model(specification, specification)
     name, _, argument = transform.partition(":")
-    # Check before appending: a rule such as "/../x" would be read as a part of the location
+    # Check before appending: otherwise a rule such as "/../x" would be parsed as a part of the
+    # location
     _check_ending(replace(plain, rule=rule, transform=name, argument=argument))
     return f"{specification}{rule and '@'}{rule}{transform and '+'}{transform}"
 
@@ -269,7 +280,7 @@ def parse_models(specifications: Models) -> list[Specification]:
     """Parse the specifications of one model or several models, without loading them.
 
     Raises:
-        ModelError: if a name or a model occurs twice; or see `parse_model`.
+        ModelError: if a name or a model occurs twice; also see `parse_model`.
     """
     if isinstance(specifications, str | Specification) or not isinstance(specifications, Iterable):
         specifications = [specifications]
@@ -277,12 +288,12 @@ def parse_models(specifications: Models) -> list[Specification]:
     if twice := sorted(find_duplicates(model.name for model in models)):
         raise ModelError(
             "Each model must have a different name, got several models named "
-            f"{', '.join(twice)}. Remove one, or name them as NAME=MODEL."
+            f"{', '.join(twice)}. Remove one of these models, or name them as NAME=MODEL."
         )
     # Refuse one model under two names, since it would be compared with itself
     model_by_location: dict[Specification, Specification] = {}
     for model in models:
-        # `a.arpa` and `./a.arpa` are the same file; `gpt2` and `gpt2:main` are the same revision
+        # `a.arpa` and `./a.arpa` are one file; `gpt2` and `gpt2:main` are one revision
         hub_name, revision = split_revision(model.location)
         path = os.path.normpath(hub_name if revision == "main" else model.location)
         unnamed = replace(model, name="", specification="", location=path)
@@ -296,7 +307,7 @@ def _check_name(name: str, text: str) -> None:
     if not re.fullmatch(r"[^\W_][\w .-]*", name):
         raise ModelError(
             "The name of a model must have only letters, digits, spaces, '.', '_' and '-', "
-            f"got {name!r} in {text!r}. If the name of a file contains '=', write it with "
+            f"got {name!r} in {text!r}. If the name of a file contains '=', write the name with "
             f"its folder, such as ./{text}."
         )
     if len(name) > _MAX_NAME_LENGTH:
@@ -312,7 +323,7 @@ def _check_name(name: str, text: str) -> None:
 
 
 def _family_of(location: str) -> str:
-    # First by the file ending, since this reads no file
+    # The ending of the file is checked first, since this reads no file
     for family in FAMILIES.values():
         if family.endings and location.endswith(family.endings):
             return family.name

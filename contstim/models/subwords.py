@@ -61,8 +61,9 @@ class SubwordModel(LanguageModel):
     _begin_again: tuple[Any, ...] = ()
     checkpoint: Checkpoint | None = None
     _encode: Callable[..., list[Encoding]]  # `encode_batch` with options
-    _space = False  # whether to add a space before the first word, to split it like other words
-    _end_apart = False  # whether the end mark must have separate tokens
+    # Whether to add a space before the first word, so that it is tokenized like later words
+    _space = False
+    _end_apart = False  # whether the end mark, such as a full stop, must have separate tokens
     _needs_every_word = False  # whether to refuse a sentence with a word that has no tokens
 
     def _remember_words(self, tokenizer: Any) -> None:
@@ -75,7 +76,7 @@ class SubwordModel(LanguageModel):
         self._encoded = lru_cache(maxsize=64)(lambda sentence: self._encode([sentence])[0])
 
     def _begin_with(self, text: str | None, tokenizer: Any, location: str, config: Any) -> None:
-        """Set the context, which precedes every sentence; see `context_of`."""
+        """Set the context, a text that precedes every sentence; see `context_of`."""
         context = context_of(tokenizer, config, text, location)
         if self.window is not None and len(context) >= self.window:
             raise ModelError(
@@ -86,7 +87,7 @@ class SubwordModel(LanguageModel):
         self._context_tokens = tuple(map(str, tokenizer.convert_ids_to_tokens(list(context))))
         self._context_text = " ".join(self._context_tokens) if text is None else text
         spaced = self._end_apart or (text or "").endswith(" ")
-        # Some tokenizers add a space before the first word themselves
+        # Some tokenizers themselves add a space before the first word
         self._space = spaced and not tokenizer.tokenize("a")[0].startswith(("Ġ", "▁"))
         self._encode = partial(
             encode_batch,
@@ -116,10 +117,16 @@ class SubwordModel(LanguageModel):
 
     @abstractmethod
     def _parts(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
-        """Yield log p of each sentence's tokens, nats, and perhaps zeros, (n_tokens or more,)."""
+        """Yield log p of each sentence's tokens, nats, (n_tokens or more,).
+
+        After the values of the tokens, a row may have zeros as padding.
+        """
 
     def _parts_and_entropies(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
-        """Yield `_parts` and, if known, entropies, (n_tokens or more, 1 or 2), nats."""
+        """Yield log p of each sentence's tokens, and their entropies if these are known, nats.
+
+        Each array is (n_tokens or more, 1 or 2). Column 0 is `_parts`, column 1 is the entropies.
+        """
         return (parts[:, None] for parts in self._parts(encodings))
 
     def _is_scored(self, word: int) -> bool:  # noqa: ARG002
@@ -127,7 +134,7 @@ class SubwordModel(LanguageModel):
         return True
 
     def _needs(self, n_tokens: int) -> int:
-        """Return the length of the input for a sentence of `n_tokens` tokens."""
+        """Return the number of tokens of the whole input for a sentence of `n_tokens` tokens."""
         return n_tokens
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
@@ -156,12 +163,13 @@ class SubwordModel(LanguageModel):
             return super().float32_log_probs(sentences)
         from contstim.models.precision import in_float32
 
-        model = self.for_another_search()  # with an empty cache: cached prefixes are less precise
+        # A copy with an empty cache, since cached prefixes are less precise
+        model = self.for_another_search()
         with in_float32(self.checkpoint.model):
             return model.log_probs(sentences)
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `Scorer.knows`: words that have tokens, none of them special or unknown."""
+        """See `Scorer.knows`. A known word has tokens, and none of them is special or unknown."""
         return are_readable(self._tokenizer, words)
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
@@ -179,7 +187,7 @@ class SubwordModel(LanguageModel):
     ) -> FloatArray:
         """Return the sum of the terms of each continuation's tokens, (n_continuations,), nats.
 
-        `terms` yields log p of the tokens of each row, perhaps followed by zeros.
+        `terms` yields log p of the tokens of each row. Zeros may follow the values of a row.
         """
         encodings = self._encode([item.sentence for item in continuations], end_apart=True)
         words = [[w for w in encoding.word_of if w != END_MARK] for encoding in encodings]
@@ -201,13 +209,13 @@ class SubwordModel(LanguageModel):
             )
 
     def _in_place(self, words: Sequence[str], frame: Place) -> WordTokens:
-        """Return the tokens of each word at a kind of position."""
+        """Return the tokens of each word at the kind of position that `frame` describes."""
         return self._cut_words(as_tuple(words), frame)
 
     def _rewritten(self, sentence: Sentence, position: int, words: Sequence[str]) -> list[Encoding]:
         """Tokenize the sentence once for each word, with this word at the position."""
-        # Only the tokens of the replaced word differ, unless tokens extend across words or, at the
-        # last position, into the end mark
+        # Usually, only the tokens of the replaced word change. Other tokens can change if a token
+        # can extend across words or, at the last position, into the end mark
         if not self._words_are_independent or position == len(sentence) - 1:
             return self._encode([sentence.replace(position, word) for word in words])
         encoding = self._encoded(sentence)

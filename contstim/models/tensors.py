@@ -2,8 +2,9 @@
 
 `accelerate` distributes a network over several devices, memory and disk. Weights that are offloaded
 to memory or disk are placeholders (meta tensors). A hook copies their values to the computing
-device when the layer runs. `bitsandbytes` quantizes the weights of linear layers, except the output
-layer: 8-bit weights have a scale for each row, 4-bit weights a scale for each 64 weights.
+device when the layer runs. `bitsandbytes` quantizes the weights of all linear layers except the
+output layer. 8-bit weights have one scale for each row. 4-bit weights have one scale for every 64
+weights.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ def placement_options(loading: Loading, offload: str) -> dict[str, Any]:
         settings["quantization_config"] = configuration(
             load_in_8bit=loading.quantize == "int8",
             load_in_4bit=loading.quantize == "int4",
-            # "nf4": the 16 values of 4 bits are quantiles of a normal distribution, because weights
-            # are nearly normal
+            # With "nf4", the 16 values of 4 bits are quantiles of a normal distribution, because
+            # weights are nearly normal
             bnb_4bit_quant_type="nf4",
             bnb_4bit_compute_dtype=getattr(torch, loading.dtype),
         )
@@ -81,12 +82,12 @@ def check_map(location: str, network: torch.nn.Module, device_map: Mapping[str, 
         if len(names) > 1:
             raise ModelError(
                 f"The device map puts {' and '.join(names.values())} of {location} on several "
-                f"devices, although they are the same weights. Put them on one."
+                f"devices, although they are the same weights. Put them on one device."
             )
 
 
 def input_device(network: Any) -> str:
-    """Return the device of a distributed network's embedding, to which inputs are copied."""
+    """Return the device to which inputs are copied: that of a distributed network's embedding."""
     weight = getattr(network.get_input_embeddings(), "weight", None)
     if weight is not None and not weight.is_meta:
         return str(weight.device)
@@ -95,14 +96,17 @@ def input_device(network: Any) -> str:
 
 
 def has_parts_elsewhere(network: torch.nn.Module) -> bool:
-    """Return True if some weights are placeholders: offloaded to memory or disk, or not loaded."""
+    """Return True if some weights are placeholders.
+
+    Weights are placeholders if they are offloaded to memory or disk, or if they are not loaded.
+    """
     return any(weight.is_meta for weight in network.parameters())
 
 
 def with_values(
     network: torch.nn.Module, tensors: Iterable[tuple[str, torch.Tensor]]
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the names and tensors of a network; placeholders are replaced by their values."""
+    """Yield names and tensors of a network, with the values of placeholders in their place."""
     offloaded: dict[str, tuple[Any, str]] = {}  # full name -> (map of values, key)
     for name, module in network.named_modules():
         hook = getattr(module, "_hf_hook", None)
@@ -115,14 +119,14 @@ def with_values(
         yield name, values[key] if tensor.is_meta and key else tensor
 
 
-# Configuration entries that depend on the path or the library, not on the network
+# Entries of the configuration that depend on the path or on `transformers`, not on the network
 _VOLATILE = frozenset({"_name_or_path", "architectures", "dtype", "transformers_version"})
 
 
 def write_tensors(
     path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Write named tensors; an existing file is replaced only after all tensors are written.
+    """Write named tensors to a file. An existing file is replaced after all tensors are written.
 
     Raises:
         InputError: if the file cannot be written, for instance because the disk is full.
@@ -133,7 +137,8 @@ def write_tensors(
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with writing(path) as partial:
         partial.touch()
-        mode = partial.stat().st_mode  # safetensors would make the file unreadable for other users
+        # Store the mode, because safetensors makes the file unreadable for other users
+        mode = partial.stat().st_mode
         try:
             safetensors.torch.save_file(contiguous, partial, dict(metadata or {}))
         except SafetensorError as error:  # raised also for system errors
@@ -164,7 +169,7 @@ def fingerprint_of_network(network: Any, *descriptions: str) -> str:
         import torch
 
         name, tensor = item
-        # As bytes, since NumPy has no bfloat16
+        # Hash bytes instead of numbers, since NumPy has no bfloat16
         flat = tensor.detach().cpu().contiguous().view(-1)
         content = hashlib.sha256(memoryview(flat.view(torch.uint8).numpy())).hexdigest()
         return f"{name} {tuple(tensor.shape)} {tensor.dtype} {content}\n"
@@ -177,8 +182,8 @@ def fingerprint_of_network(network: Any, *descriptions: str) -> str:
 
 def _slow_settings(tokenizer: Any) -> Iterator[str]:
     options = tokenizer.init_kwargs.items()
-    # Omit texts, which are names and paths; numbers and Boolean values, such as do_lower_case,
-    # affect tokenization
+    # Omit texts, which are names and paths. Numbers and Boolean values affect tokenization; an
+    # example is do_lower_case
     yield json.dumps(sorted((k, v) for k, v in options if isinstance(v, bool | int)))
     with TemporaryDirectory() as folder:
         for path in sorted(tokenizer.save_vocabulary(folder)):

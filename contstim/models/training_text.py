@@ -1,10 +1,11 @@
-"""Training sentences of a model, as 8-byte hashes in a file next to the model or in its folder.
+"""Training sentences of a model, stored as 8-byte hashes in a file.
 
-A model may have memorised its training sentences. So the record of a score table lists, for each
-model, the hashes of the scored sentences that are in its training text. Later commands count these
-hashes.
+The file is next to the model's file, or in its folder. A model may have memorised its training
+sentences. The record of a score table, a file next to the table, therefore has an entry for each
+model. The entry lists the hashes of scored sentences that are in the model's training text. Later
+commands count these hashes.
 
-A sentence is in the training text if the text has a sentence with the same words in order. Case,
+A sentence is in the training text if the text has a sentence with equal words in equal order. Case,
 punctuation, end marks and spacing are ignored, since texts are split and cleaned in many ways.
 """
 
@@ -65,15 +66,15 @@ def in_training_text(text: Path, sentences: Sequence[Sentence]) -> BoolArray:
             "model again, or remove the file."
         ) from error
     sought = sentence_hashes(sentences)
-    # Row at which each sought hash must be, if the file contains it. The row is `len(hashes)` if
-    # all hashes of the file are smaller; a 0 is appended so that this row exists
+    # The row at which each sought hash must be, if the file contains it. If all hashes of the file
+    # are smaller, the row is `len(hashes)`. A 0 is appended so that this row exists
     rows = np.searchsorted(hashes, sought)
     equal: BoolArray = np.append(hashes, np.uint64(0))[rows] == sought
     return equal & (rows < len(hashes))
 
 
 def training_text_path(model: Path | str) -> Path:
-    """Return the path for a model's training hashes: next to its file, or in its folder."""
+    """Return the path for a model's training hashes, next to the model's file or in its folder."""
     path = Path(model)
     return path / _FILE_IN_FOLDER if path.is_dir() else Path(f"{path}.sentences.npy")
 
@@ -95,15 +96,16 @@ def sentence_hashes(sentences: Iterable[Sentence]) -> Hashes:
 
 def sentence_hash(sentence: Sentence) -> int:
     """Return a hash of the words; different words almost always have different hashes."""
-    # NFKC combines letters with accents and splits ligatures. A text of punctuation only is hashed
-    # as it is
+    # NFKC combines letters with accents and splits ligatures. A sentence without letters and digits
+    # is hashed with its punctuation
     plain = unicodedata.normalize("NFKC", sentence.bare).casefold()
     words = " ".join(_WORD.findall(plain)) or plain
     digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 
 
-_ENTRY = "training_text"  # key of a record: model -> sentences, found, hashes
+# Key of a record. Its value maps each model to an object with the keys sentences, found and hashes
+_ENTRY = "training_text"
 
 
 @dataclass(frozen=True)
@@ -121,16 +123,17 @@ class Contamination:
 
     @property
     def share(self) -> float:
-        """Share of the sentences that are in the training text."""
+        """Proportion of the study's sentences that are in the training text, 0 to 1."""
         return len(self.hashes) / self.sentences if self.sentences else 0.0
 
 
 def contamination(
     texts: Mapping[str, Path | None], sentences: Iterable[Sentence]
 ) -> dict[str, Contamination | None]:
-    """Return the sentences that each model was trained on; None if its training text is unknown.
+    """Return which of the sentences are in each model's training text.
 
-    `texts` are files of training hashes, by name of the model. Duplicate sentences count once.
+    The result is None for a model whose training text is unknown. `texts` maps the name of each
+    model to its file of training hashes. Duplicate sentences count once.
 
     Raises:
         ModelError: if the hashes of a training text are damaged.
@@ -169,8 +172,9 @@ def read_contamination(
 def contamination_warnings(
     results: Mapping[str, Contamination | None], noun: str = "sentences"
 ) -> list[str]:
-    """Return warnings about training sentences; models with equal sentences share a warning.
+    """Return warnings about sentences that are in training texts.
 
+    If two models have the same sentences in their training texts, there is one warning for both.
     `noun` is a plural noun for the sentences, such as `selected sentences`.
     """
     groups = grouped((r.hashes, r) for r in results.values() if r is not None and r.hashes)

@@ -2,16 +2,17 @@
 
 Most public n-gram models are trained on lower-case text. Such a model does not know `The`, so the
 first word of each sentence gets the score of an unknown word. `kenlm:FILE@lower` converts all words
-to lower case, `kenlm:FILE@upper` to capitals. `@no-end-mark` or `@lower@no-end-mark` ignores end
-marks that are words of the model; see `vocabularies`. Recurrent models have the same rules.
+to lower case, and `kenlm:FILE@upper` converts them to capitals. With `@no-end-mark`, the model
+ignores end marks that are among its words; see `vocabularies`. `@lower@no-end-mark` combines two of
+these rules. Recurrent models also have these rules.
 
 Two transforms make the scores of a language model comparable between sentences:
 
     +mean   log p / number of tokens that the scoring rule scores
     +slor   (log p - unigram log p of the words) / number of words (Pauls & Klein 2012; Lau et al.
-            2017). The unigram model may have a rule, as in +slor:FILE@lower; by default it uses
-            the rule of the language model. If the unigram model reads end marks, their log p is
-            subtracted as well.
+            2017). The unigram model may have a rule, as in +slor:FILE@lower. By default, it has
+            the rule of the language model. If the unigram model reads end marks, their unigram
+            log p is subtracted as well.
 
 Transformed scores are not log-probabilities. Searches measure differences of these scores in
 standard deviations over natural sentences.
@@ -52,17 +53,17 @@ if TYPE_CHECKING:
 _Method = TypeVar("_Method", bound="Callable[..., object]")
 
 LETTER_CASES: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper}
-"""Letter-case rules of word-level models, and functions that convert a word."""
+"""Letter-case rules of word-level models, with the function that converts a word."""
 
 WORD_RULES = (*LETTER_CASES, NO_END_MARK, *(f"{case}@{NO_END_MARK}" for case in LETTER_CASES))
 """Rules of word-level models: a letter case, no end marks, or both."""
 
 _SENTENCES = 4_096  # converted sentences to cache
-_MAX_UNKNOWN_SHARE = 0.02  # share of unknown words above which a command warns
+_MAX_UNKNOWN_SHARE = 0.02  # a command warns above this proportion of unknown words
 
 
 def split_word_rule(argument: str) -> tuple[str, str]:
-    """Split the argument of `+slor` into the unigram model's file and rule; empty if missing."""
+    """Split the argument of `+slor` into the unigram model's file and its rule (empty if none)."""
     # Longer rules first: `FILE@lower@no-end-mark` also ends with `@no-end-mark`
     rule = next((rule for rule in reversed(WORD_RULES) if argument.endswith(f"@{rule}")), "")
     return (argument.removesuffix(f"@{rule}"), rule) if rule else (argument, "")
@@ -123,8 +124,8 @@ class _Wrapper(Scorer):
 class InLetterCase(_Wrapper, LanguageModel):
     """A word-level model that reads every word in lower case, or in capitals.
 
-    `vocabulary` returns words in lower case; words that can start a sentence begin with a capital.
-    Hashes of sentences in `training_text` ignore case.
+    `vocabulary` returns words in lower case, except that words that can start a sentence begin with
+    a capital. Hashes of sentences in `training_text` ignore case.
     """
 
     def __init__(self, model: LanguageModel, case: str) -> None:
@@ -177,7 +178,7 @@ UnknownWords: TypeAlias = tuple[str, bool]
 
 
 def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
-    """Describe the words of sentences that a model does not know; each occurrence counts.
+    """Describe the words of sentences that a model does not know; count each occurrence.
 
     The message recommends a letter case if both conditions hold:
 
@@ -199,19 +200,19 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
     examples = ", ".join((f"{first} (in {example.text!r})", *further))
     text = (
         f"{model.name} does not know {n_unknown:,} of {n_words:,} words "
-        f"({100 * n_unknown / n_words:.1f} %), such as {examples}. It gives all unknown words the "
-        f"same score."
+        f"({100 * n_unknown / n_words:.1f} %), such as {examples}. The model gives all unknown "
+        f"words the same score."
     )
     for case, convert in LETTER_CASES.items():
-        # A model trained on text in both cases knows most words that a case changes, and needs no
-        # letter case
+        # A model that is trained on text in both cases needs no letter case. It knows most words
+        # that a conversion changes
         changeable = [word for word in words if convert(word) != word]
         converted = Counter(convert(word) for word in unknown.elements())
         mostly_unknown = sum(2 * unknown[word] - words[word] for word in changeable) > 0
         if mostly_unknown and 2 * count_unknown(converted).total() < n_unknown:
             letters = {"lower": "lower case", "upper": "capitals"}[case]
             text += (
-                f" It knows most of them in {letters}: write @{case} after its file, as in "
+                f" It knows most of these words in {letters}. Write @{case} after its file, as in "
                 f"kenlm:FILE@{case}."
             )
             break
@@ -226,8 +227,8 @@ def tell_vocabulary(name: str, rule: str, unknown: UnknownWords, reporter: Repor
     if reads_end_mark(rule):
         reporter.say(
             f"The vocabulary of {name} contains end marks such as the full stop, so {name} reads "
-            f"and scores each sentence's end mark. Write @{NO_END_MARK} after its file to leave "
-            "them out."
+            f"and scores each sentence's end mark. Write @{NO_END_MARK} after its file to ignore "
+            "end marks."
         )
     text, is_warning = unknown
     if text:
@@ -247,8 +248,8 @@ def apply_transform(scorer: Scorer, specification: Specification) -> Transformed
     """Wrap a model in the transform of its specification.
 
     Raises:
-        ModelError: if the scores of the model are not log-probabilities; or, for `+slor`, if the
-            unigram model is missing or its order is not 1.
+        ModelError: if the scores of the model are not log-probabilities. For `+slor`, also if the
+            unigram model is missing, or if its order is not 1.
     """
     from contstim.models.ngram.adapter import NgramModel
 
@@ -293,7 +294,7 @@ class Transformed(_Wrapper):
 
     @property
     def order_fingerprint(self) -> str:
-        """See `Scorer.order_fingerprint`; +mean does not change it if each word is a token."""
+        """See `Scorer.order_fingerprint`. If words are tokens, +mean does not change this value."""
         if self._unigram is None and self._model.tokens_per_word((), initial=False) is None:
             return self._model.order_fingerprint
         return super().order_fingerprint
@@ -329,10 +330,11 @@ class Transformed(_Wrapper):
     def _replaced(
         self, sentence: Sentence, position: int, words: Sequence[str]
     ) -> tuple[FloatArray | float, FloatArray]:
-        """Return the unigram baseline, nats, and the divisor of the sentence with each word.
+        """Return the baseline and the divisor of the score, for the sentence with each new word.
 
-        The baseline is (n_words,), or 0 without a unigram model. The divisor is (n_words,), or (1,)
-        if it is the same for all words.
+        The baseline is the unigram log-probability, (n_words,), nats, or 0 without a unigram model.
+        The divisor is the number of tokens or words, (n_words,), or (1,) if all new words give one
+        number.
         """
         baseline: FloatArray | float = 0.0
         if self._unigram is not None:
@@ -346,7 +348,10 @@ class Transformed(_Wrapper):
 
     @property
     def _keeps_sizes(self) -> bool:
-        """True if a new word never changes the divisor, for example because words are tokens."""
+        """True if a new word never changes the divisor, the number of tokens or words.
+
+        An example is a model whose tokens are words.
+        """
         return self._unigram is not None or self._model.tokens_per_word((), initial=False) is None
 
     def draft(self, effort: int = 1) -> Self | None:
@@ -359,7 +364,7 @@ class Transformed(_Wrapper):
         return self._around(self._model.with_context(text))
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `Scorer.standard_errors`; unigram log-probabilities are exact."""
+        """See `Scorer.standard_errors`. Unigram log-probabilities have no error."""
         return self._model.standard_errors(sentences) / self._sizes(sentences)
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
@@ -376,9 +381,10 @@ class Transformed(_Wrapper):
 
 
 def _words_alone(unigram: LanguageModel, sentences: Sequence[Sentence]) -> FloatArray:
-    """Return the unigram log p of the words of each sentence, (n_sentences,), nats.
+    """Return each sentence's unigram log p, (n_sentences,), nats.
 
-    The end mark is included if the unigram model reads it, but never the end of the sentence.
+    This is the sum over the words. It includes the end mark if the unigram model reads it, but
+    never the end of the sentence.
     """
     log_probs = unigram.continuation_log_probs([Continuation(s, 0) for s in sentences])
     if reads_end_mark(unigram.convention.rule):

@@ -1,7 +1,7 @@
 """Vocabularies of word-level models and of searches; end marks that are words.
 
 A table next to a word-level model stores the words of its training text and their counts. The
-vocabulary of a search contains the words that all its models know.
+vocabulary of a search contains the words that all models of the search know.
 
 Most word-level models are trained on text without punctuation and have no end marks. Others are
 trained on tokenised text, in which the full stop is a word:
@@ -49,13 +49,13 @@ _STRAIGHT, _CURLY = "'", "’"
 NO_END_MARK = "no-end-mark"
 """Rule that ignores end marks."""
 
-_SUFFIX = "end-mark"  # suffix of the rule and the fingerprint of a model that reads end marks
+_SUFFIX = "end-mark"  # suffix of rule and fingerprint, if a model reads end marks
 
 
 def with_spellings(ids: dict[str, int]) -> dict[str, int]:
     """Return the ids of words and of their alternative spellings; see `spellings`.
 
-    A spelling that is itself a word keeps its id.
+    If a spelling is itself a word, it has the id of this word.
     """
     id_by_spelling: dict[str, int] = {}
     for word, id_ in ids.items():
@@ -67,25 +67,28 @@ def with_spellings(ids: dict[str, int]) -> dict[str, int]:
 
 
 def spellings(word: str) -> tuple[str, ...]:
-    """Return other spellings of a word: normalised, with curly, and with straight apostrophes."""
+    """Return alternative spellings of a word.
+
+    These are the normalised word, and its variants with curly and with straight apostrophes.
+    """
     normal = normalise_text(word)
     swapped = (normal.replace(_STRAIGHT, _CURLY), normal.replace(_CURLY, _STRAIGHT))
     return tuple(dict.fromkeys(variant for variant in (normal, *swapped) if variant != word))
 
 
 def counts_path(model: Path | str) -> Path:
-    """Return the path of a model's counts: `trigram.arpa` has `trigram.arpa.counts.csv`."""
+    """Return the path of a model's word counts, such as `a.arpa.counts.csv` for `a.arpa`."""
     return Path(f"{model}.counts.csv")
 
 
 @dataclass(frozen=True)
 class WordList:
-    """Words, the most frequent first; word i has the id i + 2.
+    """Words of a text, the most frequent first. Word i has the id i + 2.
 
     Attributes:
         words: words in the letter case of the text.
         initial: count of each word at the start of a sentence.
-        inner: count of each word elsewhere.
+        inner: count of each word at other positions.
     """
 
     words: tuple[str, ...]
@@ -96,13 +99,15 @@ class WordList:
     def from_sentences(
         cls, sentences: Iterable[Sentence], *, size: int | None = None, min_count: int = 1
     ) -> WordList:
-        """Select the `size` most frequent words of a text; ties keep the order of occurrence.
+        """Select the `size` most frequent words of a text.
 
-        Words with fewer than `min_count` occurrences are never selected. Without `size`, at most
-        20,000 words are selected.
+        Equally frequent words are in the order of their first occurrence. Words with fewer than
+        `min_count` occurrences are never selected. Without `size`, at most 20,000 words are
+        selected.
 
         Raises:
-            InputError: if the text has fewer frequent words than `size`, or none.
+            InputError: if no word has at least `min_count` occurrences, or if fewer than `size`
+                words have.
         """
         initial, inner = count_words(sentences)
         counts = initial + inner
@@ -115,8 +120,8 @@ class WordList:
             size_text = "" if size is None else f" of {size:,}"
             raise InputError(
                 f"The text has {len(frequent):,} distinct words that occur at least "
-                f"{min_count:,} times, too few for a vocabulary{size_text}. Set a smaller "
-                "size, or a lower minimum count."
+                f"{min_count:,} times. These are too few for a vocabulary{size_text}. Set a "
+                "smaller size, or a lower minimum count."
             )
         words = tuple(frequent[: size or 20_000])
         columns = (tuple(map(count_of.__getitem__, words)) for count_of in (initial, inner))
@@ -140,10 +145,10 @@ class WordList:
         return np.not_equal(self.numbers(words), UNKNOWN)
 
     def vocabulary(self, min_count: int) -> Vocabulary:
-        """Return the words that are frequent at the start of sentences, or frequent elsewhere.
+        """Return the words that are frequent at the start of sentences or inside sentences.
 
         A word is allowed at the start of sentences if it starts at least `min_count` sentences of
-        the text. It is allowed elsewhere if it has at least `min_count` other occurrences.
+        the text. It is allowed inside sentences if it has at least `min_count` occurrences there.
 
         Raises:
             VocabularyError: if no word is frequent enough.
@@ -165,7 +170,7 @@ class WordList:
         """Read the table of `write`.
 
         Raises:
-            ModelError: if the table is missing, damaged, or contains a word twice.
+            ModelError: if the table is missing or damaged, or if it contains a word twice.
         """
         try:
             table = read_table(path)
@@ -202,12 +207,13 @@ def shared_vocabulary(
         models: models of a search.
         vocabulary: words to choose from.
         same_token_count: whether to drop words whose number of tokens differs between the models'
-            tokenizers, since a word with more tokens mostly has a lower score. Word-level models
-            are ignored.
+            tokenizers. The reason is that a word with more tokens mostly has a lower score.
+            Word-level models are ignored.
 
     Raises:
-        VocabularyError: if no word remains for the start of a sentence or for other positions; or
-            if `same_token_count` is set and there are fewer than two tokenizers.
+        VocabularyError: if no word remains for the start of a sentence; if no word remains for
+            other positions; or if `same_token_count` is set and there are fewer than two
+            tokenizers.
     """
 
     def with_same_count(words: tuple[str, ...], *, initial: bool) -> tuple[str, ...]:
@@ -221,7 +227,7 @@ def shared_vocabulary(
         return tuple(compress(words, np.all(np.stack(by_tokenizer) == by_tokenizer[0], axis=0)))
 
     names = ", ".join(model.name for model in models)
-    # Drop unknown words first, since they may have no number of tokens
+    # Drop unknown words first, since a tokenizer may have no tokens for them
     shared, _ = vocabulary.restrict(
         lambda words: np.logical_and.reduce([model.knows(words) for model in models])
     )
@@ -243,11 +249,12 @@ def shared_vocabulary(
 def tokens_of_words(
     models: Sequence[Scorer], vocabulary: Vocabulary
 ) -> dict[str, list[str] | list[int]]:
-    """Return a table of numbers of tokens: columns `word`, `place`, and one for each model.
+    """Return a table with the number of tokens of each word.
 
-    A word has a row for each `place` at which it is allowed: `initial` (the start of a sentence) or
-    `inner` (all other positions). In a word-level model, each known word has 1 token. Words that a
-    model does not know have 0 tokens.
+    The columns are `word`, `place`, and one column for each model. A word has a row for each
+    `place` at which it is allowed: `initial` (the start of a sentence) or `inner` (all other
+    positions). In a word-level model, each known word has 1 token. Words that a model does not know
+    have 0 tokens.
     """
     table: dict[str, list[str] | list[int]] = {
         "word": [*vocabulary.initial, *vocabulary.inner],
@@ -280,7 +287,7 @@ def default_vocabulary(models: Sequence[Scorer], min_count: int = DEFAULT_MIN_CO
     if not vocabularies:
         from contstim.english.lexicon import lexicon
 
-        # Every word may also start a sentence, with a capital
+        # Every word may also start a sentence; it then begins with a capital
         forms = tuple(sorted(lexicon().forms))
         capitalised = tuple(form[:1].upper() + form[1:] for form in forms)
         return Vocabulary(capitalised, forms, REPEATABLE_ENGLISH.intersection(forms))
@@ -295,11 +302,11 @@ class EndMarks:
 
     @classmethod
     def known_to(cls, holds: Callable[[str], bool]) -> EndMarks:
-        """Return the end marks, of all scripts, for which `holds` returns True."""
+        """Return the end marks for which `holds` returns True, from the marks of all scripts."""
         return cls(frozenset(filter(holds, ALL_END_MARKS)))
 
     def with_mark(self, sentence: Sentence) -> Sentence:
-        """Append the end mark to the words of a sentence, if the model reads it."""
+        """Append the end mark to the words of a sentence, if the model reads this end mark."""
         mark = sentence.end[0]
         return Sentence((*sentence.words, mark), sentence.end) if mark in self.marks else sentence
 
@@ -328,24 +335,27 @@ class EndMarks:
         ]
 
     def convention(self, plain: Convention) -> Convention:
-        """Add end marks, if the model reads them, to the rule and fingerprint of a convention."""
+        """If the model reads end marks, add a suffix to the convention's rule and fingerprint."""
         return plain.with_suffix(_SUFFIX) if self.marks else plain
 
 
 class WordModel(LanguageModel):
-    """Word-level language model; the terms of its score are the words and any scored end."""
+    """Word-level language model.
+
+    The terms of its score belong to the words and, if it is scored, to the end of the sentence.
+    """
 
     reports_passes = True
     end_scored: ClassVar[bool] = True
     _end_marks: EndMarks
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
-        """See `Scorer.token_counts`; the tokens are the words, and `</s>` if scored."""
+        """See `Scorer.token_counts`. The tokens are the words, and `</s>` if it is scored."""
         marked = self._end_marks.with_marks(sentences)
         return np.array([len(sentence) + self.end_scored for sentence in marked], np.int64)
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """Return `token_log_probs`; terms of whole words need no correction."""
+        """Return `token_log_probs`. Only models with sub-word tokens need other values."""
         return self.token_log_probs(sentences)
 
 

@@ -1,9 +1,9 @@
 """Assignment of sub-word tokens to the words of a sentence.
 
-Here, words are separated by white space, and the end mark is not part of a word. Tokenizers split
-text differently: BERT's and GPT-2's split `well-known` and `Don't`; SentencePiece may join the last
-word and the full stop. So each token is assigned to the word that contains its characters. In
-`The dogs bark.`:
+In this package, words are separated by white space. The end mark of a sentence, such as its full
+stop, is not part of a word. Tokenizers split text differently. BERT's and GPT-2's tokenizers split
+`well-known` and `Don't`. SentencePiece may join the last word and the full stop. So each token is
+assigned to the word that contains its characters. In `The dogs bark.`:
 
     token        The     Ġdog    s       Ġbark   .
     characters   0-3     3-7     7-8     8-13    13-14
@@ -11,13 +11,15 @@ word and the full stop. So each token is assigned to the word that contains its 
 
 The words end at characters 3, 8 and 13; a space belongs to the word after it.
 
-If a text contains the name of a special token (`[MASK]`, `</s>`, `<|endoftext|>`), a tokenizer
-reads it as the special token. Sentences with such names are refused. Both the text and its tokens
-are checked, since a tokenizer may accept a name in another letter case.
+If a text contains the name of a special token, a tokenizer reads this name as the special token.
+Examples are `[MASK]`, `</s>` and `<|endoftext|>`. Sentences with such names are refused. Both the
+text and its tokens are checked, since a tokenizer may also accept the name in capitals or in small
+letters.
 
-The tokens of a word depend on its position: the first word has no space before it, and the last
-word may share a token with the end mark. So candidate words are tokenized in a short sentence, at
-the same kind of position: first, inner or last. Their tokens are cached for each kind.
+The tokens of a word depend on its position. The first word has no space before it, and the last
+word may share a token with the end mark. There are three kinds of positions: first, inner and last.
+Candidate words for a position are tokenized in a short sentence, at a position of this kind. Their
+tokens are cached for each kind.
 """
 
 from __future__ import annotations
@@ -42,8 +44,8 @@ if TYPE_CHECKING:
     Tokens: TypeAlias = tuple[int, ...]
 
 
-# Tokenizer -> number of its tokens, and its special tokens. If tokens are added to the tokenizer,
-# the number of its tokens changes, and its special tokens are determined again
+# Maps each tokenizer to its number of tokens and its special tokens. If a user adds tokens to the
+# tokenizer, the number changes, and the special tokens are determined again
 _Special: TypeAlias = tuple[re.Pattern[str], frozenset[int]]
 _cache: WeakKeyDictionary[Any, tuple[int, _Special]] = WeakKeyDictionary()
 
@@ -75,7 +77,7 @@ def refuse_special_ids(
 
 
 def are_readable(tokenizer: Any, words: Sequence[str]) -> BoolArray:
-    """Return a mask of the words that have tokens, none unknown or special, (n_words,)."""
+    """Return a mask of the words that have tokens, but no unknown or special ones, (n_words,)."""
     names, ids = _special(tokenizer)
     # Exclude the unknown token as well, because it does not distinguish words
     excluded = {*ids, tokenizer.unk_token_id}
@@ -90,7 +92,7 @@ def are_readable(tokenizer: Any, words: Sequence[str]) -> BoolArray:
 def _refusal(sentence: Sentence, token: str) -> ModelError:
     return ModelError(
         f"{sentence.text[:60]!r} contains {token!r}, which this tokenizer reads as a special "
-        f"token, not as a word. Leave the sentence out."
+        f"token, not as a word. Remove the sentence."
     )
 
 
@@ -105,16 +107,16 @@ def _special(tokenizer: Any) -> _Special:
 def _find_special(tokenizer: Any) -> _Special:
     """Return a pattern of the tokens that must not occur in a sentence, and their ids.
 
-    These are all special tokens, added tokens that look like special ones (`<tool_call>`), and
-    SentencePiece's sign for a space. Other added tokens are allowed, since they are words that a
-    user has added. The id of the unknown token is omitted, since any text may contain it.
+    These are all special tokens, added tokens that look like special tokens (`<tool_call>`), and
+    SentencePiece's sign for a space. Any other added token is allowed, since it is a word that a
+    user has added. The id of the unknown token is omitted, since any text may contain this token.
     """
     added = tokenizer.added_tokens_decoder.items()
     signs = {i: t.content for i, t in added if t.special or special_sign(t.content)}
     names = {*map(str, tokenizer.all_special_tokens), *signs.values()}
     if any(token[:1] == SPACE_SIGN and token[1:].isalpha() for token in tokenizer.get_vocab()):
-        names.add(SPACE_SIGN)  # in a text it would be read as a space
-    # The longest first, so that the pattern matches the whole token
+        names.add(SPACE_SIGN)  # the tokenizer would read this sign as a space
+    # The longest name is first, so that the pattern matches the whole token
     stripped = sorted({name.strip() for name in names} - {""}, key=len, reverse=True)
     pattern = "|".join(map(re.escape, stripped)) or r"(?!)"  # matches nothing
     ids = {*tokenizer.all_special_ids, *signs} - {tokenizer.unk_token_id}
@@ -142,8 +144,8 @@ class Encoding:
 
     Attributes:
         ids: token ids.
-        word_of: 0-based position of each token's word, `END_MARK` for the end mark,
-            `SPECIAL` for tokens that the tokenizer adds to every text.
+        word_of: 0-based position of each token's word; `END_MARK` for a token of the end mark;
+            `SPECIAL` for a token that the tokenizer adds to every text.
     """
 
     ids: tuple[int, ...]
@@ -155,14 +157,14 @@ class Encoding:
     def span(self, position: int) -> tuple[int, int]:
         """Return start and stop index of the tokens of the word at a 0-based position.
 
-        If the tokenizer drops the word, both are the start of the next word.
+        If the word has no tokens, both indices are the start of the next word.
         """
         later = (i for i, word in enumerate(self.word_of) if word >= position or word == END_MARK)
         start = next(later, len(self))
         return start, start + self.word_of.count(position)
 
     def with_word(self, position: int, tokens: Tokens) -> Encoding:
-        """Return the encoding with other tokens for the word at a 0-based position."""
+        """Return the encoding with new tokens for the word at a 0-based position."""
         return self.splice(*self.span(position), tokens, position)
 
     def splice(self, start: int, stop: int, tokens: Tokens, word: int) -> Encoding:
@@ -174,17 +176,18 @@ class Encoding:
 def too_long_error(sentence: Sentence, needed: int, name: str, window: int) -> ModelError:
     """Return the error for a sentence that does not fit a model's window."""
     return ModelError(
-        f"{sentence.text[:60]!r} needs {needed:,} tokens; {name} reads at most {window:,}. Leave "
-        f"the sentence out or use another model."
+        f"{sentence.text[:60]!r} needs {needed:,} tokens; {name} reads at most {window:,}. Remove "
+        f"the sentence, or use another model."
     )
 
 
 def unscorable(
     encode: Callable[[Sequence[Sentence]], object], sentences: Sequence[Sentence]
 ) -> list[str | None]:
-    """Return the reason why an encoder refuses each sentence, (n_sentences,), or None.
+    """Return why an encoder refuses each sentence, (n_sentences,); None for accepted sentences.
 
-    A refused list is split into halves, down to single sentences.
+    If the encoder refuses several sentences together, they are split into halves, down to single
+    sentences.
     """
     try:
         encode(sentences)
@@ -209,26 +212,28 @@ def encode_batch(
     """Tokenize sentences and assign each token to a word.
 
     A token may contain both the end of the last word and the end mark (`dog.`). With `end_apart`,
-    such a sentence is tokenized without its end mark, and the end mark separately. Without
-    `end_apart`, the token belongs to the last word.
+    such a sentence is tokenized without its end mark, and the end mark is tokenized separately.
+    Without `end_apart`, the token belongs to the last word.
 
-    Tokenizers without character offsets (XLM's) must spell each word in the same way in the text
-    and alone; tokens are then assigned to words by their spelling.
+    Some tokenizers, such as XLM's, do not report which characters a token covers. For such a
+    tokenizer, each word is also tokenized alone. Together, the tokens of the word alone must have
+    the same letters as the tokens of the word in the text. The letters then show the word of each
+    token.
 
     Args:
         tokenizer: `transformers` tokenizer.
         sentences: sentences to encode.
-        leading_space: whether to put a space before the first word, so that byte-level BPE treats
-            it like any other word.
+        leading_space: whether to put a space before the first word, so that byte-level BPE
+            tokenizes this word like any later word.
         special_tokens: whether to add the tokens that the tokenizer puts around a text.
         end_apart: whether end marks must have separate tokens.
         bare: whether to omit end marks.
         check: function that raises an error for a sentence whose tokens are not acceptable.
 
     Raises:
-        ModelError: if a token spans two words, tokens cannot be assigned to words, a sentence
-            contains a special token of the tokenizer, such as `[MASK]`, or the tokenizer has no
-            separate token for an end mark; or see `check`.
+        ModelError: if a token spans two words; if tokens cannot be assigned to words; if a sentence
+            contains a special token of the tokenizer, such as `[MASK]`; or if the tokenizer has no
+            separate token for an end mark. Also see `check`.
     """
     refuse_special_tokens(tokenizer, sentences)
     if not sentences:
@@ -266,8 +271,8 @@ def words_are_independent(tokenizer: Any) -> bool:
     """Return True if no token can extend from one word of a sentence into the next.
 
     The words of a sentence are then tokenized independently. A token can extend across words if its
-    text contains a space after another character. Tokens with other white space never occur, since
-    words do not contain white space.
+    text contains a space after another character. Tokens that contain tabs or line ends never occur
+    in a sentence, so they are ignored.
     """
     return not any(
         re.search(r"\S ", text) is not None and re.search(r"[^\S ]", text) is None
@@ -278,8 +283,8 @@ def words_are_independent(tokenizer: Any) -> bool:
 def token_texts(tokenizer: Any) -> dict[str, str]:
     """Return the text of each token of the vocabulary, including its spaces.
 
-    A token with an incomplete character has a replacement character instead. Special tokens are
-    omitted.
+    If a token is only a part of a character, its text has a replacement character. Special tokens
+    are omitted.
     """
     from transformers.convert_slow_tokenizer import bytes_to_unicode
 
@@ -299,12 +304,15 @@ def token_texts(tokenizer: Any) -> dict[str, str]:
 
 
 def _writes_bytes(tokenizer: Any) -> bool:
-    """Return True if tokens are bytes, each written as a letter (byte-level BPE)."""
+    """Return True if tokens consist of bytes, and each byte is written as a letter.
+
+    This is the case in byte-level BPE.
+    """
     if not tokenizer.is_fast:
         return getattr(tokenizer, "byte_decoder", None) is not None
     backend = tokenizer.backend_tokenizer
     steps = (backend.normalizer, backend.pre_tokenizer, backend.decoder)
-    # Search the serialised steps, since a step may be part of a sequence
+    # Search the serialised steps, since `ByteLevel` may be inside a sequence of steps
     return any(b'"ByteLevel"' in step.__getstate__() for step in steps if step is not None)
 
 
@@ -320,15 +328,15 @@ def _match_words(
     refuse_special_ids(tokenizer, sentence, ids, special)
     if tokenizer.is_fast:
         spans = np.array(encoded["offset_mapping"][number], np.int64).reshape(-1, 2)
-        # Index of the character after each word. A space belongs to the word after it; the text may
+        # Index of the character after each word. A space belongs to the word after it. The text may
         # begin with a space
         lengths = [len(word) + (i > 0) for i, word in enumerate(sentence.words)]
         ends = len(text) - len(text.lstrip()) + np.cumsum(lengths)
     else:
         spans, ends = _spell(tokenizer, sentence, ids, special)
     n_words = len(sentence)
-    # Word of each token's first character, and word of its last character, (n_tokens,); n_words is
-    # the end mark
+    # The word of each token's first character, and the word of its last character, (n_tokens,)
+    # each. The value n_words means the end mark
     first = np.searchsorted(ends, spans[:, 0], side="right")
     last = np.searchsorted(ends, np.maximum(spans[:, 1] - 1, spans[:, 0]), side="right")
     # A token may span the last word and the end mark, but not two words
@@ -340,19 +348,23 @@ def _match_words(
 
 
 def _end_tokens(tokenizer: Any, end: str) -> Tokens:
-    """Return the tokens of an end mark: one token, or one for each character or group of bytes."""
+    """Return the tokens of an end mark.
+
+    The end mark has one token, or one token for each of its characters. In byte-level vocabularies,
+    a character may have several tokens.
+    """
     if _writes_bytes(tokenizer) and not end.isascii():
         # In byte-level vocabularies, characters outside ASCII represent bytes
         return tuple(tokenizer(end, add_special_tokens=False)["input_ids"])
     vocabulary = tokenizer.get_vocab()
     for signs in ([end], end.replace(" ", "")):
-        # If the vocabulary marks the ends of words with </w>, the end mark may have it too
+        # If the vocabulary marks the ends of words with </w>, the end mark may also end in </w>
         names = [sign if sign in vocabulary else sign + "</w>" for sign in signs]
         if vocabulary.keys() >= {*names}:
             return tuple(int(vocabulary[name]) for name in names)
     raise ModelError(
-        f"The tokenizer has no separate token for the end mark {end!r}. Use another "
-        "mark, or a rule that reads the unchanged text: log-likelihood or pll-original."
+        f"The tokenizer has no separate token for the end mark {end!r}. Use another end mark. You "
+        "can also use log-likelihood or pll-original, the rules that read the unchanged text."
     )
 
 
@@ -363,7 +375,10 @@ _MARKERS = ("</w>", "##", "▁", "Ġ")
 def _spell(
     tokenizer: Any, sentence: Sentence, ids: list[int], special: np.ndarray
 ) -> tuple[IntArray, IntArray]:
-    """Return spans of tokens and ends of words, in characters of the text without spaces."""
+    """Return the spans of tokens, (n_tokens, 2), and the ends of words, (n_words,).
+
+    Both are counted in characters of the text without spaces.
+    """
     pieces = _spelling(tokenizer, ids)
     pieces = ["" if is_special else p for p, is_special in zip(pieces, special, strict=True)]
     lengths = np.array([len(piece) for piece in pieces])
@@ -371,8 +386,8 @@ def _spell(
     words = ["".join(_spelling(tokenizer, ids_of_word)) for ids_of_word in word_ids]
     if not "".join(pieces).startswith("".join(words)):
         raise ModelError(
-            f"The tokens of {sentence.text!r} cannot be assigned to its words, because this "
-            f"tokenizer spells a word differently in a sentence and alone. Leave the sentence out."
+            f"The tokens of {sentence.text!r} cannot be assigned to its words. This tokenizer "
+            f"writes a word with other letters when it reads the word alone. Remove the sentence."
         )
     ends = np.cumsum(lengths)  # of tokens
     return np.stack([ends - lengths, ends], axis=1), np.cumsum([len(word) for word in words])
@@ -387,11 +402,16 @@ def _spelling(tokenizer: Any, ids: list[int]) -> list[str]:
 
 Place: TypeAlias = tuple[Sentence, int]
 """Kind of position of a word, given by an example: a sentence and a 0-based position in it. The
-sentence is the shortest that has such a position; its words are `a`, or `αα` before a Greek `;`."""
+sentence is the shortest sentence with such a position. All its words are `a`. If the end mark is
+the Greek question mark `;`, they are `αα`."""
 
 
 def kind_of_place(*, inner: bool, end: str = "") -> Place:
-    """Return the kind of a position; `end` is the end mark for the last position, else empty."""
+    """Return the kind of a position.
+
+    `inner` is False for the first position. For the last position, `end` is the end mark; otherwise
+    it is empty.
+    """
     word = "αα" if end.startswith(";") else "a"  # `;` is an end mark only after Greek words
     return Sentence((word,) * (1 + inner + (not end)), end or "."), int(inner)
 
@@ -408,7 +428,7 @@ class WordTokens:
 
     Attributes:
         tokens: tokens of each word.
-        tokens_after: tokens after each word, in the sentence in which the word was tokenized.
+        tokens_after: tokens that follow each word in the sentence in which it was tokenized.
     """
 
     tokens: tuple[Tokens, ...]
@@ -416,7 +436,7 @@ class WordTokens:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[Tokens, Tokens]]) -> WordTokens:
-        """Create word tokens from pairs: tokens of a word, and tokens after it."""
+        """Create the object from pairs: the tokens of a word, and the tokens after the word."""
         tokens, tokens_after = tuple(zip(*pairs, strict=True)) or ((), ())
         return cls(tokens, tokens_after)
 
@@ -432,7 +452,8 @@ class WordTokens:
     def by_length(self) -> dict[int, tuple[IntArray, IntArray]]:
         """Candidates grouped by number of tokens, ascending.
 
-        Each value holds the ascending indices of n candidates, (n,), and their tokens, (n, length).
+        Each value is a pair: the ascending indices of n candidates, (n,), and their tokens,
+        (n, length).
         """
         groups = {}
         for length in np.unique(self.lengths).tolist():
@@ -450,11 +471,11 @@ class WordTokens:
 def words_in_places(
     encode: Callable[[Sequence[Sentence]], Sequence[Encoding]],
 ) -> SizedCache[[tuple[str, ...], Place], WordTokens]:
-    """Return a function that tokenizes words in a kind of position, and caches their tokens."""
+    """Return a function that tokenizes words at a kind of position, and caches their tokens."""
     tokenized_in: dict[Place, dict[str, tuple[Tokens, Tokens]]] = {}
 
     def look_up(words: tuple[str, ...], kind: Place) -> WordTokens:
-        # Cache single words as well, since the next list mostly has the same words
+        # Cache single words as well, since the next list mostly has the words of earlier lists
         (frame, position), tokenized = kind, tokenized_in.setdefault(kind, {})
         new = [word for word in dict.fromkeys(words) if word not in tokenized]
         encodings = encode([frame.replace(position, word) for word in new])
@@ -468,6 +489,6 @@ def words_in_places(
 
 
 def word_and_rest(encoding: Encoding, position: int) -> tuple[Tokens, Tokens]:
-    """Return the tokens of the word at a 0-based position, and all tokens after it."""
+    """Return the tokens of the word at a 0-based position, and all tokens after this word."""
     start, stop = encoding.span(position)
     return encoding.ids[start:stop], encoding.ids[stop:]

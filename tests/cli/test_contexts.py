@@ -65,7 +65,7 @@ def test_each_model_reads_its_own_context(folder: Path, executor_options: tuple[
         (("--context", "a=. ", "--context", "a=A day."), "at most once for each model"),
         (("--context", "a=<|im_start|>"), "only special tokens of gpt2"),
         (("--context", "a= "), "must be a text"),
-        (("--context", "n=. "), "n, a kenlm model"),
+        (("--context", "n=. "), "A kenlm model reads nothing"),
         (("--context", "m=. "), "m reads no context"),
         (("--prompt", ". "), "Use --context NAME=TEXT"),
     ],

@@ -1,9 +1,10 @@
 """Bounds and estimates for every candidate word at one position, from few passes.
 
-Passes that hide the whole word are the same for all candidates with the same number of tokens. They
-give
+A pass is one run of the network on the sentence with some tokens masked. Below, "the word" is the
+candidate at its position in the sentence. Passes that hide the whole word are equal for all
+candidates with equally many tokens. These passes give
 
-* the terms of the other words, which are equal for all these candidates;
+* the terms of the other words of the sentence, which are equal for all these candidates;
 * the terms of the word itself, for all candidates at once, from the distribution over the
   vocabulary.
 
@@ -22,9 +23,10 @@ hide x. The other three passes, which hide `The`, `sleeps` or both, show x:
 The bound is the sum of all these terms. The terms of x are entries of one weighted sum of
 log-probabilities over the vocabulary.
 
-Under `chain-mixture`, the same four passes give H(V), see `plan`, for all sets V of visible words
-without x. From V, a walk uncovers x next with probability 1/(3 - |V|). No later probability exceeds
-1, so the bound is
+Under `chain-mixture`, the same four passes give H(V) for all sets V of visible words without x. A
+walk makes the words of a masked sentence visible one by one. H(V) is the mean value of all walks;
+see `plan`. From V, a walk makes x visible next with probability 1/(3 - |V|). No later probability
+exceeds 1, so the bound is
 
     log of  1/3 p(x | _ _ _) H() + 1/2 p(x | The _ _) H(The) + 1/2 p(x | _ _ sleeps) H(sleeps)
             + p(x | The _ sleeps) H(The, sleeps).
@@ -63,8 +65,8 @@ class _Frame:
         gap: indices of these masks, (k,).
         hidden: hidden tokens of each pass, (n_passes, n_tokens). These are the plan's passes that
             hide the whole word; the last row is the extra pass of `estimate`.
-        row, position, weight: questions of the plan in these passes, (n_questions,): row of
-            `hidden`, index of the token in question, and weight.
+        row, position, weight: the plan's questions in these passes, (n_questions,) each. They are
+            the row of `hidden`, the index of the token in question, and the weight of the answer.
         number: indices of these questions in the plan, (n_questions,).
         plan: plan that contains these questions.
     """
@@ -98,8 +100,9 @@ def estimate(
     * for each token of the candidate, its weighted mean log-probability in these passes. If the
       plan never asks for the token in these passes, its log-probability in an extra pass is used.
 
-    For a mixture, the estimate uses the terms of `chain`, the mean of the logs. The score is exact
-    if no pass shows the word. `context` selects the tokens to hide in the extra pass.
+    For a mixture, the estimate uses the terms of `chain`, which is the mean of the logs. A
+    candidate's score is exact if no pass of the plan shows the word. `context` selects the tokens
+    to hide in the extra pass.
     """
     exact, estimates, upper = np.full((3, len(words)), np.nan)
     groups = words.by_length
@@ -145,11 +148,14 @@ def _frame(
 def _estimate_means(
     network: MaskedNetwork, frames: list[_Frame], tokens: list[IntArray]
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield estimates and bounds, (n,) each, for the words of each frame, with tokens (n, k)."""
+    """Yield estimates and bounds, (n,) each, for the candidates of each frame.
+
+    `tokens` contains the token ids of each frame's candidates, (n, k).
+    """
     sums = _sum_terms(network, frames, tokens)
     for frame, (terms, extra_terms, other_terms) in zip(frames, sums, strict=True):
-        # Total weight of the questions about each mask, (k, 1). It is below 1 if passes that show a
-        # part of the word also ask about the mask
+        # Total weight of the frame's questions about each mask, (k, 1). It is below 1 if the plan
+        # also asks about the mask in passes that show a part of the word
         share = np.bincount(frame.position, frame.weight, len(frame.ids))[frame.gap, None]
         means = np.where(share > 0, terms / np.where(share > 0, share, 1), extra_terms)
         yield other_terms + means.sum(axis=0), other_terms + terms.sum(axis=0)
@@ -171,8 +177,8 @@ def _sum_terms(
     mask = network.mask
     rows = [row for frame in frames for row in np.where(frame.hidden, mask, frame.ids)]
     first_row = np.cumsum([0, *(len(frame.hidden) for frame in frames)])
-    # Each mask of a frame has two groups of questions: those of the plan, and one in the extra
-    # pass. Questions about other words ask for a single known token and need no group
+    # Each mask of a frame has two groups of questions: the plan's questions, and one question in
+    # the extra pass. Questions about other words ask for a single known token and need no group
     columns = []
     for i, frame in enumerate(frames):
         k, in_gap = len(frame.gap), np.isin(frame.position, frame.gap)
@@ -202,7 +208,8 @@ def _sum_terms(
         return partial(add, parts, selected, log_p_of_tokens.double())
 
     def sums_of_words(i: int, log_probs: Tensor, selected: IntArray, spots: IntArray) -> Tensor:
-        # Entry (g, s): weight of the s-th used spot in group g
+        # A spot is a position of a row (see `network`). Entry (g, s): weight in group g of the s-th
+        # used spot
         used, index = np.unique(spots, return_inverse=True)
         weights = np.zeros((len(totals[i]), len(used)), np.float32)
         np.add.at(weights, (group[selected], index), weight[selected])
@@ -231,12 +238,13 @@ def _sum_terms(
 def _estimate_mixture(
     network: MaskedNetwork, frame: _Frame, tokens: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return estimates and bounds, (n,) each, for words with tokens (n, k), under a mixture."""
+    """Return estimates and bounds under a mixture, (n,) each, for words with tokens (n, k)."""
     mixture = frame.plan.mixture
     assert mixture is not None
     used, index = np.unique(tokens, return_inverse=True)
     answers, at_masks = _mixture_answers(network, frame, used)
-    # Valid for passes that hide the whole word, since walks to them uncover only other words
+    # These values are valid for passes that hide the whole word. Walks to such a pass make only
+    # other words visible
     log_h = mixture.log_h(answers)
     in_gap = np.isin(frame.position, frame.gap)
     row, weight, number = frame.row[in_gap], frame.weight[in_gap], frame.number[in_gap]
@@ -249,11 +257,11 @@ def _estimate_mixture(
         about_mask = mask == i
         extra = at_masks[-1, i]  # the extra pass is the frame's last one
         log_probs = at_masks[row[about_mask], i]  # (n_questions, n_used)
-        # Bound: walks that uncover this token as the first one of the word
+        # Bound: walks that make this token visible as the first token of its word
         first = np.logaddexp.reduce(log_probs + arriving[about_mask, None], axis=0, initial=-np.inf)
         bound = np.logaddexp(bound, first[of_words])
-        # Estimate: terms of the mean of the logs, which ranks words similarly to the mixture. The
-        # bound ranks them worse, since it gives later words of a walk probability 1
+        # The estimate uses the terms of `chain`, which ranks candidates similarly to the mixture.
+        # The bound ranks them worse, since it gives later words of a walk the probability 1
         share = weight[about_mask].sum()
         estimate += ((weight[about_mask] @ log_probs) / share if share > 0 else extra)[of_words]
     return estimate, np.minimum(bound, 0)
@@ -265,8 +273,9 @@ def _mixture_answers(
     """Ask for the other words of the sentence, and for the used tokens at each mask.
 
     Returns:
-        Answers to the plan's questions, (n_questions,), nats, -inf for questions that are not
-        asked; and log p of the used tokens at each mask in each pass, (n_passes, k, n_used), nats.
+        Two arrays, nats. The first contains the answers to the plan's questions, (n_questions,),
+        and -inf for questions that are not asked. The second contains log p of the used tokens at
+        each mask in each pass, (n_passes, k, n_used).
     """
     size, n_rows = len(frame.gap), len(frame.hidden)
     outside_gap = np.flatnonzero(~np.isin(frame.position, frame.gap))

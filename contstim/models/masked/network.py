@@ -1,16 +1,17 @@
-"""Logits of a masked network at positions of rows of token ids, from few passes.
+"""Logits of a masked network at positions in rows of token ids, from few passes.
 
-A question asks for the distribution of the token at one position of one row.
+A row is the token ids of a sentence, with masks in place of some of them. A question asks for the
+distribution of the token at one position of one row.
 
-Example: four questions about three rows, of which the first two are equal:
+Here are four questions about three rows. Rows 0 and 1 are equal:
 
     question       0  1  2  3        asks for the token at `position` in row `row`
     row            0  0  1  2
     position       2  3  2  1
 
-The network reads the distinct rows: A = rows 0 and 1, B = row 2. The vocabulary head is computed
-for each distinct pair of row and position, called spot: (A, 2), (A, 3), (B, 1). Spot 0 answers
-questions 0 and 2, spot 1 answers question 1, spot 2 answers question 3.
+The network reads each distinct row once: A = rows 0 and 1, B = row 2. A spot is a distinct pair of
+row and position. The vocabulary head computes logits for the spots (A, 2), (A, 3) and (B, 1). Spot
+0 answers questions 0 and 2, spot 1 answers question 1, and spot 2 answers question 3.
 """
 
 from __future__ import annotations
@@ -39,18 +40,20 @@ if TYPE_CHECKING:
 
     UseLogits: TypeAlias = Callable[[Tensor, IntArray, IntArray], Write | None]
 
-_ROWS_AT_ONCE = 16_384  # number of collected rows at which the network runs
+_ROWS_AT_ONCE = 16_384  # the network runs when this many rows are collected
 
 
 class MaskedNetwork:
     """Network of a masked checkpoint, which answers many questions.
 
     After the last attention layer, a masked language model processes each position separately. A
-    hook therefore drops positions that are not in question: after the last module called
-    `attention`, or after the body of the network. The network uses the first of these hooks that
-    leaves the logits of a test input unchanged. If both change them, all positions are computed.
+    hook can therefore drop positions that are not in question. There are two possible places: after
+    the last module called `attention`, and after the body of the network. The first hook that
+    leaves the logits of a test input unchanged is used. If both hooks change these logits, all
+    positions are computed.
 
-    With `by_words`, each token is normalised within its class, see `boundaries`.
+    With `by_words`, the probability of each token is normalised within the token's class. One class
+    contains the tokens at word boundaries, the other the tokens within words (see `boundaries`).
 
     Raises:
         ModelError: if the tokenizer has no mask token; also see `token_classes`.
@@ -103,7 +106,8 @@ class MaskedNetwork:
         return logits.flatten(0, 1)[positions.to(logits.device)]
 
     def _logits_of_trial(self) -> Tensor:
-        # Rows of two lengths and unsorted positions reveal a hook that confuses positions
+        # A hook that confuses positions changes these logits, because the two rows differ in length
+        # and the positions are not sorted
         ids = torch.tensor([[self.mask] * 3, [self.mask, self.mask, self.pad]], device=self.device)
         attention = torch.tensor([[1, 1, 1], [1, 1, 0]], device=self.device)
         return self.logits(ids, attention, torch.tensor([4, 1, 3, 2], device=self.device))
@@ -124,8 +128,8 @@ class MaskedNetwork:
     ) -> Iterator[tuple[Plan, FloatArray]]:
         """Yield each sentence's plan and the answers to its questions, (n_questions,), nats.
 
-        Plans of many sentences run together. Equal rows, and equal positions in them, are computed
-        once.
+        Plans of many sentences run together. Equal rows are computed once, and so is each position
+        in them.
         """
         plans: list[Plan] = []  # one for each collected sentence
         rows: list[IntArray] = []  # (n_tokens,) each, of all collected sentences
@@ -155,16 +159,16 @@ class MaskedNetwork:
     def ask(self, rows: Sequence[Row], row: IntArray, position: IntArray, use: UseLogits) -> None:
         """Pass logits over the whole vocabulary at positions of rows to `use`, batch by batch.
 
-        A batch may be retried. So `use` must not add to earlier results; only the function that it
-        returns may do so.
+        A batch may be retried, so `use` must not add to earlier results. Only the function that
+        `use` returns may add to them.
 
         Args:
             rows: token ids, some of which are masks.
             row: row of each question, (n_questions,).
             position: position of each question in its row, (n_questions,).
-            use: function that receives the results of a batch: logits at its spots, (n_spots,
-                n_outputs); indices of the q questions that these logits answer, (q,); and the spot
-                of each of these questions, (q,).
+            use: function of three results of a batch. The first is the logits at its spots,
+                (n_spots, n_outputs). The second is the indices of the questions that these logits
+                answer, (q,). The third is the spot of each of these questions, (q,).
         """
         distinct, inverse = batching.unique_rows(rows)
         row = inverse[row]

@@ -9,10 +9,11 @@ word is one token:
     token      0     1    2     3       4       5
     word    SPECIAL  0    1     2    END_MARK SPECIAL
 
-Chain rules. Imagine that the words of a fully masked sentence are uncovered one by one, in every
-possible order. Rule `chain` has a pass for each set of hidden words; the end mark is always
-visible. The weight of a word in a pass is a probability: that a random order uncovers this word at
-a moment when exactly the words of the pass are hidden. The weights of each word add up to 1:
+Chain rules. Imagine a sentence whose words are all masked. Its words are uncovered, that is, made
+visible, one by one, in every possible order. Rule `chain` has a pass for each set of hidden words.
+The end mark is always visible. In a random order, each word is uncovered when some set of words is
+hidden. The weight of a word in a pass is the probability that this set is the set hidden by the
+pass. The weights of each word add up to 1:
 
     pass  The  dog  sleeps    terms of the score (hidden words are _)
     0      _   dog  sleeps    1/3 log p(The)
@@ -26,9 +27,9 @@ a moment when exactly the words of the pass are hidden. The weights of each word
 Each term is a question of the plan: `row` is the index of its pass, `token` the index of its token,
 `weight` its factor. Here row = 0 1 2 2 3 4 4 5 5 6 6 6, token = 1 2 1 2 3 1 3 2 3 1 2 3.
 
-Pseudo-log-likelihoods ask for every token once, end mark included, with weight 1. They differ in
-the tokens that are hidden together with the token in question. In `The dog bark ##s .`, the last
-word has two tokens, 3 and 4; the special tokens are 0 and 6. Each cell lists the hidden tokens:
+Pseudo-log-likelihoods ask for every token once, end mark included, with weight 1. The rules differ
+in the tokens that they hide together with the token in question. In `The dog bark ##s .`, the last
+word has two tokens, 3 and 4. The special tokens are 0 and 6. Each cell lists the hidden tokens:
 
     token asked for     1    2    3        4     5
                        The  dog  bark     ##s    .     passes
@@ -47,13 +48,13 @@ Mixture over orders (`chain-mixture`). In one order, the product of the words' p
 probability of the sentence. Consider all sentences with the same end mark and the same pattern:
 equal numbers of tokens in the first word, in the second word, and so on. Their probabilities add up
 to 1. This is also true of their mean probabilities over all n! orders of n words. The mixture is
-the log of the mean probability of a sentence. `chain` is the mean of the logs. By Jensen's
-inequality, it is a lower bound of the mixture. For masked diffusion models, this evidence lower
-bound is usually reported.
+the log of a sentence's mean probability over the orders. `chain` is the mean of the logs. By
+Jensen's inequality, `chain` is a lower bound of the mixture. Papers on masked diffusion models
+usually report this lower bound, the evidence lower bound.
 
 The mixture needs only the answers of `chain`. The passes of a plan are the nodes of a graph, and
-its questions are the edges. A question about a hidden word leads from its pass to the pass in which
-this word is visible, too:
+its questions are the edges. A question about a hidden word leads from its pass to a second pass.
+The second pass shows this word and all words that the first pass shows:
 
     _ _ _         to   The _ _          _ dog _         _ _ sleeps
     The _ _       to   The dog _        The _ sleeps
@@ -61,10 +62,11 @@ this word is visible, too:
     _ _ sleeps    to   The _ sleeps     _ dog sleeps
     The dog _ , The _ sleeps and _ dog sleeps   to   the whole sentence, which needs no pass
 
-A random order is a random walk: while m words are hidden, each of them is uncovered next with
-probability 1/m. V is a set of |V| visible words. The value of a walk that visits V is the product
-of the probabilities of the words that it uncovers on its way to V. The value of any other walk is
-0. H(V) is the mean value of all walks:
+A random order is a random walk through the passes. While m words are hidden, each of them is
+uncovered next with probability 1/m. V is a set of |V| visible words. A walk visits V if exactly
+these words are visible at some moment. For a walk that visits V, multiply the probabilities of the
+words that it uncovers before this moment. The product is the value of this walk. Any other walk has
+the value 0. H(V) is the mean value of all walks:
 
     H(no word) = 1,
     H(V) = sum over w in V of  1/(n - |V| + 1)  p(w | V without w)  H(V without w).
@@ -78,12 +80,12 @@ comb(n, |V|), is
 When a walk begins a word of several tokens, it uncovers all of them, in random order, before any
 other word.
 
-Samples. If there are too many sets of words, `chain` asks about a sample of them; see `rules`. For
-a mixture, the sample consists of random orders, and each order is a separate walk. The mean of the
-sentence's probabilities in these orders is an unbiased estimate of its mean probability over all
-orders. The log of the estimate is too low on average, by about half the squared standard error of
-the score. Its expectation is thus a lower bound of the mixture (Burda, Grosse & Salakhutdinov 2016,
-theorem 1).
+Samples. If there are too many sets of words, `chain` asks about a sample of these sets; see
+`rules`. For a mixture, the sample consists of random orders, and each order is a separate walk. The
+sentence's mean probability in these orders is an unbiased estimate of its mean over all orders. The
+log of this estimate is too low on average, by about half the squared standard error of the score.
+The expected log is thus a lower bound of the mixture (Burda, Grosse & Salakhutdinov 2016, theorem
+1).
 """
 
 from __future__ import annotations
@@ -107,7 +109,7 @@ EVERY_SAMPLE = -1
 
 
 class _Arrays:
-    """Value with arrays, or with other such values, as attributes."""
+    """Object whose attributes are arrays or other objects of this class."""
 
     @property
     def nbytes(self) -> int:
@@ -127,10 +129,11 @@ class Plan(_Arrays):
         row: pass of each question, a row of `hidden`, (n_questions,).
         token: token in question, a column of `hidden`, (n_questions,).
         weight: weight of each answer in the score, (n_questions,), positive.
-        sample_of: None for exact scores and drafts. Other scores are means of independent samples;
-            this is then the index of each question's sample, (n_questions,), or `EVERY_SAMPLE`.
-        mixture: None if the score is the weighted sum. If the score is the log of the mean
-            probability over orders, these are the walks through the passes.
+        sample_of: index of each question's sample, (n_questions,), or `EVERY_SAMPLE`, if the score
+            is a mean of independent samples. None for exact scores and for drafts, which are rough
+            estimates from few passes.
+        mixture: the walks through the passes, if the score is the log of the mean probability over
+            orders. None if the score is the weighted sum.
     """
 
     hidden: BoolArray
@@ -172,7 +175,7 @@ def _sums(group: IntArray, values: FloatArray, n_groups: int) -> FloatArray:
 
 
 def tokens_per_word(pattern: Pattern) -> IntArray:
-    """Return the number of tokens of each word, (n_words,)."""
+    """Return each word's number of tokens, (n_words,)."""
     words = np.array(pattern)
     return np.bincount(words[words >= 0])
 
@@ -180,9 +183,10 @@ def tokens_per_word(pattern: Pattern) -> IntArray:
 def n_passes(pattern: Pattern) -> int:
     """Return the number of passes of the exact mean over all orders of n words.
 
-    This is 2^n - 1, plus 2^(n-1) (2^k - 2) for each word of k tokens. There are 2^n - 1 sets of
-    words that are not empty. A word is in 2^(n-1) of them. In each of these, further passes hide
-    some of the word's k tokens, but not all. There are 2^k - 2 ways to do this.
+    This is 2^n - 1, plus 2^(n-1) (2^k - 2) for each word of k tokens. There are 2^n - 1 non-empty
+    sets of words, with one pass each. A word is in 2^(n-1) of these sets. For each of the sets with
+    this word, further passes hide some of the word's k tokens, but not all. There are 2^k - 2 such
+    passes.
     """
     sizes: list[int] = tokens_per_word(pattern).tolist()
     n = len(sizes)
@@ -210,8 +214,8 @@ def as_mixture(plan: Plan) -> Plan:
     """Return a plan with the same passes whose score is the log of the mean probability.
 
     Args:
-        plan: exact plan, or mean of samples that share no questions. The weight of a question must
-            be the probability that the question occurs in a random order.
+        plan: exact plan, or plan of a mean of samples without common questions. The weight of a
+            question must be the probability that a random order asks this question.
     """
     return replace(plan, mixture=Mixture.of(plan))
 
@@ -225,7 +229,8 @@ class Mixture(_Arrays):
 
     Attributes:
         source: node of each question's pass, (n_questions,).
-        target: node to which each question leads, (n_questions,); there, its token is visible.
+        target: node to which each question leads, (n_questions,). This node shows the token in
+            question.
         log_step: log probability that a walk at the source asks this question, (n_questions,).
         log_reached: log probability that a walk visits the node, (n_nodes,). Only walks of the
             node's sample count.
@@ -305,9 +310,9 @@ class Mixture(_Arrays):
         the words' mean gains over all walks also add up to the score. In cooperative game theory,
         the mean gain of a word is its Shapley value, for the value function log F.
 
-        If the answers are conditional probabilities of a single distribution, the gain is
-        log p(w | V), and the mean gain is the word's part of the score under `chain`. If they are
-        not, a gain may be positive.
+        Suppose that the answers are conditional probabilities of a single distribution. Then the
+        gain is log p(w | V), and the mean gain is the word's part of the score under `chain`.
+        Otherwise, a gain may be positive.
         """
         log_f = self.log_h(log_probs) - self.log_reached
         log_f[-self.n_samples :] = self.score(log_probs)

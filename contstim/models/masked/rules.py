@@ -1,26 +1,26 @@
 """The scoring rules of masked models; a new rule is an entry of `RULES`.
 
-The chain rules uncover a fully masked sentence word by word, over many orders: see `plan`.
-`chain-mixture` averages probabilities instead of their logs. The end mark is always visible and
-never scored.
+The chain rules begin with a fully masked sentence and make its words visible one by one. They
+average over many orders of the words; see `plan`. `chain-mixture` averages probabilities instead of
+their logs. The end mark is always visible and never scored.
 
 The pseudo-log-likelihood rules ask for one token at a time. Salazar, Liang, Nguyen & Kirchhoff
 (2020) hide only this token (`pll-original`). Kauf & Ivanova (2023, *A better way to do masked
-language model scoring*, equations 1 to 4) hide more, because later tokens of a word reveal its
-earlier ones. These rules score every token, including the end mark, but no special tokens.
+language model scoring*, equations 1 to 4) hide more tokens, because later tokens of a word reveal
+its earlier tokens. These rules score every token, including the end mark, but no special tokens.
 
 If the mean over all orders takes too many passes, `chain` averages independent, unbiased samples.
 The samples depend only on the seed and the number of tokens in each word. So two sentences whose
 words have the same numbers of tokens are compared on the same samples.
 
-In the exact mean over orders, each of the n words is scored in sets of all sizes from 1 to n. Each
-size has the total weight 1/n. Log-probabilities differ far more between words than between the
-contexts of one word. A good sample therefore scores every word equally often. There are two kinds
-of samples:
+In the exact mean over orders, each of the n words is scored in sets of hidden words of all sizes
+from 1 to n. Each size has the total weight 1/n. Log-probabilities differ far more between words
+than between the contexts of one word. A good sample therefore scores every word equally often.
+There are two kinds of samples:
 
 * An *order* scores each word once, in a set of random size (Golan et al., 2023).
-* A *cover* scores each word in sets of every size. For each size s, the words in random order are
-  split into sets of s. One pass hides a set and scores all its words.
+* A *cover* scores each word in sets of every size. For each size s, the words are put in random
+  order and split into sets of s words. One pass hides a set and scores all its words.
 
 A cover of three words 0, 1, 2 may consist of these six passes. The weights of each word add up to
 1/3 for each size:
@@ -30,8 +30,8 @@ A cover of three words 0, 1, 2 may consist of these six passes. The weights of e
     2     1 2 0    1 2 | 0 1        1/3 for words 2 and 0; 1/6 for word 1, which is in both sets
     3     0 2 1    0 2 1            1/3
 
-Words from the beginning of the order are added to a last set that is too small. An example is word
-1 in the second set of size 2.
+If the last set is too small, words from the beginning of the order are added to it. For example,
+word 1 is added to the second set of size 2.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ N_ORDERS = 100
 """Number of orders that Golan et al. (2023) average."""
 
 _MIN_COVERS = 8  # with fewer covers, the standard error is unreliable
-_MAX_SAMPLES = 128  # for a mean; more samples mostly repeat the same passes
-_MAX_ORDERS = 1024  # for a mixture, for the same reason
+_MAX_SAMPLES = 128  # for a mean; further samples mostly repeat earlier passes
+_MAX_ORDERS = 1024  # for a mixture; further orders mostly repeat earlier passes
 
 
 Pass: TypeAlias = "tuple[BoolArray, IntArray, FloatArray]"
@@ -83,10 +83,10 @@ def chain_plan(
 
     If the exact mean takes more passes than the budget, plan an estimate; see `budget_plan`.
 
-    Golan et al. (2023) average 100 random orders, in which the same sets of hidden words occur
-    often. One pass that hides the set M gives log p(w | words outside M) for every word w of M. In
-    a random order of n words, exactly the words outside M precede w with probability
-    (n-|M|)! (|M|-1)! / n!. So the mean over all n! orders is
+    Golan et al. (2023) average 100 random orders, in which most sets of hidden words occur
+    repeatedly. One pass that hides the set M gives log p(w | words outside M) for every word w of
+    M. With probability (n-|M|)! (|M|-1)! / n!, exactly the words outside M precede w in a random
+    order of n words. So the mean over all n! orders is
 
         sum over M, w in M of  (n-|M|)! (|M|-1)! / n!  log p(w | words outside M).
 
@@ -112,8 +112,8 @@ def chain_plan(
 def orders_plan(pattern: Pattern, seed: int, n_orders: int = N_ORDERS) -> Plan:
     """Plan the mean over random orders of the words, as in Golan et al. (2023).
 
-    Each sample has one random order of the words, and one of the tokens within each word. The
-    published code averages over all orders of the tokens within a word instead.
+    Each sample has one random order of the words, and one random order of the tokens within each
+    word. The published code differs: it averages over all orders of the tokens within a word.
     """
     sizes = tokens_per_word(pattern)
     rng = _generator(seed, sizes)
@@ -126,8 +126,8 @@ def budget_plan(pattern: Pattern, seed: int, budget: int, *, in_orders: bool = F
     The first of these schemes that is possible is used:
 
     1. All sets of words, and covers of the tokens within words. Half of the budget must suffice for
-       the sets, the other half for 8 covers.
-    2. Covers of the words, if the budget allows 8 of them.
+       the sets, and the other half for 8 covers.
+    2. Covers of the words. The budget must allow 8 of them.
     3. Orders.
 
     A mixture (`in_orders`) always requires orders.
@@ -164,8 +164,8 @@ def draft_plan(pattern: Pattern, seed: int, covers: int) -> Plan:
     The estimate is the mean over `covers` covers of the words. With 0 covers, each word is scored
     once, given all others, and its tokens are treated as independent.
 
-    The covers of the words depend on the seed and the number of words, not on the tokens of the
-    words. So a word and its replacement are compared in the same contexts.
+    The covers of the words depend only on the seed and the number of words. So a word and its
+    replacement are compared in equal contexts, even if their numbers of tokens differ.
     """
     sizes = tokens_per_word(pattern)
     if not covers:
@@ -183,10 +183,10 @@ def draft_plan(pattern: Pattern, seed: int, covers: int) -> Plan:
 def _scheme(
     rng: np.random.Generator, sizes: IntArray, budget: int
 ) -> tuple[list[Pass], Callable[[], Iterable[Pass]]]:
-    """Return the passes that all samples share, and a function that draws other passes."""
+    """Return the passes common to all samples, and a function that draws a sample's own passes."""
     n = len(sizes)
-    # Number of passes that cover the tokens of every word once. Minus 1, because a pass of the
-    # cover of the words already hides all tokens of the word
+    # Number of passes that cover the tokens of every word once. 1 is subtracted for each word,
+    # because a pass of the cover of words already hides all its tokens
     within = sum(_n_sets(k) - 1 for k in sizes.tolist())
     # 1. All sets of words, and covers of the tokens within words
     if (1 << n) - 1 <= budget // 2 and within * _MIN_COVERS <= budget // 2:
@@ -203,8 +203,9 @@ def _scheme(
 def _whole_words(chosen: BoolArray, weight: FloatArray, sizes: IntArray) -> Pass:
     """Return the pass that hides all tokens of a set of words, and asks for these tokens.
 
-    Each of a word's k tokens is uncovered first in 1/k of all orders, so its weight is 1/k of the
-    word's weight. All arguments are (n_words,): mask and weights of words, and numbers of tokens.
+    Each of a word's k tokens becomes visible first in 1/k of all orders of these tokens. The weight
+    of the token is thus 1/k of the word's weight. All arguments have the shape (n_words,). They are
+    the mask of the words, the weights of the words, and their numbers of tokens.
     """
     word = np.repeat(np.arange(len(sizes)), sizes)  # (n,): word of each token
     hidden = chosen[word]
@@ -231,7 +232,7 @@ def _partly(whole: Pass, members: IntArray, part: BoolArray) -> tuple[BoolArray,
         part: mask of the tokens that remain hidden, (k,).
 
     Returns:
-        Mask of all hidden tokens, (n,), and indices of the part.
+        Mask of all hidden tokens, (n,), and indices of the word's hidden tokens.
     """
     hidden = whole[0].copy()
     hidden[members] = part
@@ -256,8 +257,9 @@ def _cover(
 ) -> tuple[list[Pass], list[Pass]]:
     """Draw a cover of the words, and `n_inner` covers of the tokens of each multi-token word.
 
-    A cover of tokens is drawn in `n_inner` of the sets that hide the word. The sizes of these sets
-    are evenly spaced from a random start.
+    The cover of the words contains several sets with a given word. For `n_inner` of these sets, a
+    cover of the word's tokens is drawn. The sizes of these sets are evenly spaced from a random
+    start.
 
     Args:
         rng: source of the orders.
@@ -293,7 +295,8 @@ def _sets(rng: np.random.Generator, n: int) -> Iterator[tuple[BoolArray, FloatAr
     """Draw a cover of n elements (words, or tokens of a word): sets of each size from 1 to n.
 
     Yields the mask of each set, (n,), and the weights of its elements, (n,), 0 outside the set. For
-    each size, an element has the weight 1/n, which the sets with this element share equally.
+    each size, an element has the total weight 1/n. If several sets of this size contain the
+    element, its weight is divided equally among these sets.
     """
     for size in range(1, n + 1):
         order, starts = rng.permutation(n), range(0, n, size)
@@ -372,11 +375,11 @@ class MaskedRule:
     Attributes:
         name: name of the rule in a specification, after `@`.
         plan: function that makes the plan of a sentence.
-        restricted: whether word boundaries are enforced: the probability of a token is normalised
-            within its class, see `boundaries`.
+        restricted: whether word boundaries are enforced. The probability of a token is then
+            normalised within its class; see `boundaries`.
         end_scored: whether the end mark is scored; if not, it is always visible.
         sampled: template that describes estimated scores, with `{seed}` and `{pass_budget}`; empty
-            for rules that never sample. Only rules that sample have drafts.
+            for rules that never sample. Only rules that sample have drafts, see `draft_plan`.
         mixture: whether the score is the log of a mean probability over orders, see `Mixture`.
         context: function that selects the tokens to hide in the extra pass of
             `estimates.estimate`.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _NATS = math.log(10.0)
 _CACHED_SENTENCES = 4_096  # sentences whose word ids are cached
 _BINARY = b"mmap lm http://kheafield.com/code"
-_SANITY = 88  # number of bytes that show KenLM whether a file fits this machine
+_SANITY = 88  # bytes from which KenLM checks that a file was built for this kind of machine
 _MAX_MESSAGE_LENGTH = 300  # characters of KenLM's message
 _FIXED = struct.Struct("<B3xfiB3xI")  # order, multiplier, kind, has words, version
 
@@ -44,8 +44,8 @@ class NgramModel(WordModel):
     package reads a KenLM binary file, and scores one word at a time.
 
     Conditional probabilities are float32 and equal KenLM's, with one exception (see `NgramTables`).
-    Sums are float64. `<s>`, `</s>` and `<unk>` in a sentence are unknown words. The end mark is
-    scored if it is a word of the model (see `EndMarks`).
+    Sums are float64. `<s>`, `</s>` and `<unk>` in a sentence are unknown words. The end mark of a
+    sentence, such as its full stop, is scored if it is a word of the model (see `EndMarks`).
 
     Args:
         path: an ARPA file, compressed or not, or a binary file of KenLM.
@@ -133,7 +133,7 @@ class NgramModel(WordModel):
         return self._query.totals(sentences, starts, end=False) * _NATS
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """See `LanguageModel.replacements`; exact for every word."""
+        """See `LanguageModel.replacements`; the scores of all words are exact."""
         return Replacements.all_exact(self.replacement_log_probs(sentence, position, words))
 
     def replacement_log_probs(
@@ -174,8 +174,9 @@ def is_binary(path: Path) -> bool:
 def _check_header(path: Path) -> None:
     """Refuse a binary file that could kill the process when KenLM reads it.
 
-    KenLM allocates memory before it checks the numbers in a file. So the numbers in the header are
-    checked first. Damage after the header is not detected, since the file has no checksum.
+    KenLM allocates memory before it checks the numbers in a file. So this function checks the
+    numbers in the header first. It does not detect damage after the header, since the file has no
+    checksum.
     """
     with path.open("rb") as file:
         start = file.read(1 << 16)  # a header is much shorter

@@ -1,7 +1,7 @@
-"""Reading and writing of ARPA files as n-gram tables, one column at a time.
+"""Conversion between ARPA files and n-gram tables, one column at a time.
 
-Arrow splits and joins the text without a Python loop, so that millions of n-grams take seconds.
-`sections` describes the format of a file and its variants.
+The library Arrow splits and joins the text without a Python loop. So millions of n-grams take
+seconds. The module `sections` describes the format of a file and its variants.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROWS_AT_ONCE = 500_000
 
 
 def write_arpa(tables: NgramTables, path: Path | str) -> None:
-    """Write an ARPA file: log10 probabilities and back-off weights, exact to float32.
+    """Write an ARPA file with log10 probabilities and back-off weights, exact to float32.
 
     A unigram model gets an empty section of bigrams, which KenLM requires.
 
@@ -51,8 +51,8 @@ def _write_order(tables: NgramTables, order: int, file: IO[bytes]) -> None:
     table = tables.orders[order - 1]
     for start in range(0, len(table.keys), _ROWS_AT_ONCE):
         rows = np.arange(start, min(start + _ROWS_AT_ONCE, len(table.keys)))
-        # A key contains the last word of an n-gram, and the row of the other words in the table of
-        # order n-1. So the columns of words are computed from the last to the first
+        # The key of an n-gram encodes its last word, and the row of its first n-1 words in the
+        # table of order n-1. So the columns of words are computed from the last to the first
         columns, prefixes = [], rows
         for n in range(order, 0, -1):
             columns.append(words.take(pa.array(tables.word_of(n, prefixes))))
@@ -70,14 +70,16 @@ def _write_order(tables: NgramTables, order: int, file: IO[bytes]) -> None:
 def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
     """Read the content of an ARPA file, compressed or not; n-grams may be in any order.
 
-    As in KenLM, a word or n-gram that is listed twice gets the values of its first line, and
-    `<unk>` those of its last line. Words that are not valid UTF-8 remain in the vocabulary.
+    As in KenLM, a word or n-gram that is listed twice gets the values of its first line. If
+    `<unk>` is listed twice, it gets the values of its last line. Words that are not valid UTF-8
+    remain in the vocabulary.
 
     Raises:
         ModelError: if the file is incomplete or has an invalid line; the message names the line.
     """
     sections = sections_of(content, path)
-    has_empty_section = not sections[-1].size  # KenLM requires one of bigrams in a unigram model
+    # KenLM requires an empty section of bigrams in a unigram model
+    has_empty_section = not sections[-1].size
     while not sections[-1].size:
         sections.pop()
     words, ids, unigrams = _read_unigrams(sections[0])
@@ -88,7 +90,8 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
         id_of = np.fromiter(ids.values(), np.int64, len(ids))
         for section, columns in zip(sections[1:], columns_by_section, strict=True):
             orders.append(_order(section, columns, id_of, orders))
-    # The longest n-grams may have back-off weights only if an empty section of longer ones follows
+    # The longest n-grams may have back-off weights only if an empty section of longer n-grams
+    # follows
     if orders[-1].log10_backoff.any():
         if not has_empty_section:
             sections[-1].refuse_weights()
@@ -102,8 +105,8 @@ def _read_unigrams(section: Section) -> tuple[tuple[str, ...], dict[bytes, int],
     probs, backoffs, unigrams = section.columns()
     special = {word.encode(): id_ for id_, word in enumerate(SPECIAL_WORDS)}
     special[b"<UNK>"] = UNKNOWN  # some programs write <unk> in capitals
-    # Row of each id in the columns. Row `size` means that the file lacks the word: at the end of
-    # this function, a row with the values of a missing word is appended to the columns
+    # Row of each id in the columns. Row `size` means that the file lacks the word. Below, a row
+    # with the values of a missing word is appended to the columns
     ids, rows = dict(special), [section.size] * len(SPECIAL_WORDS)
     for row, word in enumerate(unigrams.to_pylist()):
         id_ = ids.setdefault(word, len(rows))
@@ -136,7 +139,8 @@ def _order(
     """
     probs, backoffs, rows_of_words = columns
     words, n_words = id_of[rows_of_words.T], len(orders[0].keys)  # words: (order, size)
-    # Row of a prefix of each n-gram; each iteration extends the prefix by one word
+    # For each n-gram, the row of its prefix in the table of the prefix's order. Each iteration
+    # extends the prefix by one word
     rows = words[0]
     for table, last in zip(orders[1:], words[1:-1], strict=True):
         rows = table.find(rows * n_words + last)

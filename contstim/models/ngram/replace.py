@@ -1,22 +1,22 @@
 """Scores of a sentence with each word of the vocabulary at one position, computed together.
 
-A new word changes its own conditional probability, and the probabilities of later words that have
-this position in their context. These are at most `order` probabilities. Each is computed by the
-back-off recursion (Katz 1987, *Estimation of probabilities from sparse data*):
+A new word changes its own conditional probability. It also changes the probabilities of later words
+whose context contains this position. Together, these are at most `order` probabilities. Each is
+computed by the back-off recursion (Katz 1987, *Estimation of probabilities from sparse data*):
 
     log p(x | context of length c) = log p of the n-gram        if the model has it
                                    = weight of the context + log p(x | context of length c-1)
 
 The recursion goes from the empty context to the longest. Its values are arrays with an entry for
 each word of the vocabulary. The required n-grams contain the position (`?`) and its neighbours in
-the sentence. They are found
+the sentence: m words l_m … l_1 before it and r words x_1 … x_r after it. They are found
 
     l_m … l_1 ?            as children of the context l_m … l_1
               ? x_1        as bigrams that end in x_1
     l_m … l_1 ? x_1 … x_r  from the n-grams l_m … l_1 ? x_1 … x_(r-1), followed by x_r
 
-Example: a trigram model and `<s> the ? sleeps </s>`, in which a word replaces the `?`. Three words
-have conditional probabilities that change. They are 0, 1 and 2 positions to the right of the `?`:
+For example, a candidate word replaces the `?` in `<s> the ? sleeps </s>`. In a trigram model, three
+conditional probabilities change. Their target words are 0, 1 and 2 positions to the right of `?`:
 
     right  target    contexts, the shortest first    n-grams in the tables, (left, right)
     0      ?         (none)   the       <s> the      ?          the ?        <s> the ?
@@ -27,7 +27,7 @@ have conditional probabilities that change. They are 0, 1 and 2 positions to the
                                                      (one)      (one)        (0, 2)
 
 `left` and `right` are the numbers of words before and after the `?` in an n-gram. N-grams without a
-`?`, marked (one), are the same for all candidates.
+`?`, marked (one), are equal for all candidates.
 
 Conditional probabilities are computed in float32 in KenLM's order, see `tables`. Sums over words
 are float64 and nearly exact (the error is at most 1e-12 nats), so terms may be added in any order.
@@ -51,16 +51,17 @@ if TYPE_CHECKING:
 WordIds: TypeAlias = tuple[int, ...]
 
 Matches: TypeAlias = "tuple[IntArray, IntArray]"
-"""All n-grams of the model that differ only in the word at the position. The arrays, (n_ngrams,)
-each, are the ids of these words, and the rows of the n-grams in the table of their order."""
+"""All n-grams of the model that differ from one another only in the word at the position. The first
+array contains the ids of these words, (n_ngrams,). The second array contains the row of each n-gram
+in the table of its order, (n_ngrams,)."""
 
 _CACHED_NGRAMS = 2**16
 _CACHED_MATCHES = 2**22  # n-grams, of 16 bytes each
-_CACHED_BYTES = 2**26  # size of the cache of changed probabilities, and of the cache of their sums
+_CACHED_BYTES = 2**26  # size of each of two caches: changed probabilities, and their sums
 
 
 class ReplacementScores:
-    """Function that returns the log10 probability of a sentence with each word at one position.
+    """Function that computes a sentence's log10 probability with each word at one position.
 
     A search scores a position again after changes elsewhere in the sentence. Values that depend
     only on the neighbours of a position are therefore cached, in about 200 MB.
@@ -89,8 +90,8 @@ class ReplacementScores:
         ids_before, ids_after = ids[:position], ids[position + 1 :]
         context = ids_before[1 - order :] if order > 1 else ()
         changed = self._all_changed(context, ids_after[: order - 1])
-        # Add the terms of words before the position (not <s>), and of words so far after it that
-        # their contexts do not contain it
+        # Add the terms of words before the position (not <s>). Also add the terms of words so far
+        # after the position that their contexts do not contain it
         return changed.take(words) + (self._sum(ids_before, 2) + self._sum(ids_after, order))
 
     def _entropy_after(self, ids_before: WordIds) -> float:
@@ -108,7 +109,7 @@ class ReplacementScores:
         return total
 
     def _sum_of_changed(self, ids_before: WordIds, ids_after: WordIds) -> FloatArray:
-        """Return the log10 probability of each word together with the words after it, (n_words,).
+        """Return log10 probabilities of each word with the words after the position, (n_words,).
 
         Args:
             ids_before: words before the position, at most order - 1.
@@ -116,7 +117,7 @@ class ReplacementScores:
         """
         total = self._changed(ids_before, ()).astype(np.float64)
         for right in range(1, len(ids_after) + 1):
-            # Index of the first word before the position in the context of the predicted word
+            # Index in `ids_before` of the first word in the context of the predicted word
             first = max(0, len(ids_before) - (self._tables.order - 1 - right))
             total += self._changed(ids_before[first:], ids_after[:right])
         return total
@@ -125,7 +126,7 @@ class ReplacementScores:
         """Return the log10 probability of a predicted word, for each word at the position.
 
         Args:
-            ids_before: words of the longest context before the position.
+            ids_before: words of the longest context that precede the position.
             ids_after: words after the position; the last one is predicted. If empty, the word at
                 the position is predicted.
 
@@ -135,11 +136,12 @@ class ReplacementScores:
         tables, length = self._tables, len(ids_before) + len(ids_after)
         if ids_before:  # start from the context without its first word
             probs = self._changed(ids_before[1:], ids_after).copy()
-        elif ids_after:  # contexts after the position are the same for all words
+        elif ids_after:  # contexts without the position are equal for all candidates
             probs = np.full(len(tables.words), tables.log10_prob(ids_after), np.float32)
         else:
             return tables.orders[0].log10_prob
-        # Add the weight of the longest context, which contains the position if words follow it
+        # Add the back-off weight of the longest context. If words follow the position, this context
+        # contains the position
         if ids_after:
             words, rows = self._matches(ids_before, ids_after[:-1])
             probs[words] += tables.orders[length - 1].log10_backoff[rows]
@@ -150,11 +152,11 @@ class ReplacementScores:
         return probs
 
     def _find_matches(self, ids_before: WordIds, ids_after: WordIds) -> Matches:
-        """Find the n-grams of the words before, any word, and the words after."""
+        """Find the n-grams that consist of `ids_before`, any word, and `ids_after`."""
         tables, order = self._tables, len(ids_before) + 1 + len(ids_after)
         if order == 1:  # all words; a unigram's row is the word's id
             words = rows = np.arange(len(tables.words), dtype=np.int64)
-        elif not ids_after:  # n-grams that extend the words before by one
+        elif not ids_after:  # n-grams of the words before the position and one more word
             context = tables.row(ids_before)
             span = tables.children(order, context) if context >= 0 else slice(0, 0)
             rows = np.arange(span.start, span.stop)

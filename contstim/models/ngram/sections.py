@@ -1,7 +1,7 @@
 r"""Text of an ARPA file: its sections, their columns, and the line of an error.
 
-A section of trigrams has the columns log10 probability, words, and log10 back-off weight; the
-weight may be missing in any line:
+A section of trigrams has three columns: log10 probability, words, and log10 back-off weight. The
+weight may be missing in any line. The heading and a line of this section are
 
     \3-grams:
     -0.5 <tab> the dog sleeps <tab> -0.2
@@ -46,14 +46,14 @@ _TAB, _SPACE = b"\t", b" "
 _MAX_EXCERPT = 80  # characters of a line in a message
 
 Columns: TypeAlias = "tuple[Float32Array, Float32Array, Any]"
-"""Columns of a section: log10 probabilities, (size,); back-off weights, (size,), 0 if a line has
-none; and words. The words of unigrams are an Arrow array of bytes, (size,). The words of longer
-n-grams are indices into the words of the file, (size, order)."""
+"""Columns of a section: log10 probabilities, (size,); back-off weights, (size,); and words. The
+weight is 0 if a line has none. The words of unigrams are an Arrow array of bytes, (size,). The
+words of longer n-grams are indices into the words of the file, (size, order)."""
 
 
 @dataclass(frozen=True)
 class ArpaText:
-    """Decompressed text of an ARPA file, with line feeds as line ends; path for messages."""
+    """Decompressed text of an ARPA file, with line feeds as line ends, and its path for errors."""
 
     text: bytes
     path: Path | str
@@ -79,7 +79,7 @@ class Section:
 
     Attributes:
         size: number of n-grams according to the header.
-        counted_at: byte offset of the line of the header that contains `size`.
+        counted_at: byte offset of the header line that contains `size`.
         start: byte offset of the heading; equal to `stop` if the file has no such section.
         stop: byte offset of the end of the section.
     """
@@ -92,7 +92,7 @@ class Section:
     stop: int
 
     def error_in_row(self, row: int, problem: str) -> ModelError:
-        """Return an error of one n-gram, with its line."""
+        """Return an error for the n-gram in a row of the section, with its line."""
         starts = (start for start, _ in self._lines())
         return self.file.error(next(s for i, s in enumerate(starts) if i == row), problem)
 
@@ -100,11 +100,11 @@ class Section:
         """Read the columns; `words` are the words of the file, or empty for the unigram section.
 
         Raises:
-            ModelError: if the number of lines differs from the header; or if a line has the wrong
-                columns, invalid numbers, or an unknown word.
+            ModelError: if the number of lines differs from the number in the header; or if a line
+                has the wrong columns, invalid numbers, or an unknown word.
         """
         text = self.file.text[self._body : self.stop]
-        # The first method is the fastest, for the format that most programs write
+        # The first method is the fastest and suffices for files of most programs
         for normalise in (bytes, _add_weights, self._separate_by_tabs):
             try:
                 return self._parse(normalise(text), words)
@@ -122,7 +122,11 @@ class Section:
         return self.file.lines(self._body, self.stop)
 
     def _parse(self, text: bytes, words: Sequence[bytes]) -> Columns:
-        """Parse columns separated by tabs, or raise ValueError for an invalid or another format."""
+        """Parse columns that are separated by tabs.
+
+        Raises:
+            ValueError: if the text is invalid or has another format.
+        """
         import pyarrow as pa
         import pyarrow.compute as pc
         from pyarrow import csv
@@ -158,7 +162,7 @@ class Section:
         return probs, weights, rows.to_numpy().reshape(-1, self.order)
 
     def _separate_by_tabs(self, text: bytes) -> bytes:
-        """Put one tab between columns, one space between words, and 0 for missing weights."""
+        """Put one tab between columns, one space between words, and 0 for each missing weight."""
         text = text.replace(_TAB, _SPACE)
         for several, one in ((b"  ", b" "), (b" \n", b"\n"), (b"\n ", b"\n"), (b"\n\n", b"\n")):
             while several in text:
@@ -177,7 +181,7 @@ class Section:
         return characters.tobytes()
 
     def _first_error(self, words: set[bytes]) -> ModelError:
-        """Return an error for the first invalid line, or for the wrong number of lines."""
+        """Return an error for the first invalid line; if there is none, for the number of lines."""
         n_lines = 0
         for start, line in self._lines():
             if problem := self._problem(line.split(), words):
@@ -204,7 +208,7 @@ class Section:
         return ""
 
     def refuse_weights(self) -> None:
-        """Refuse nonzero back-off weights, for the section of the longest n-grams."""
+        """Refuse nonzero back-off weights in this section, which contains the longest n-grams."""
         for start, line in self._lines():
             weights = line.split()[self.order + 1 :]
             if weights and _float(weights[0]):
@@ -226,8 +230,8 @@ def sections_of(content: bytes, path: Path | str) -> list[Section]:
     r"""Return the sections of a file, compressed or not, one for each order in the header.
 
     Raises:
-        ModelError: if the file is not an ARPA file, its sections differ from its header, or `\end\`
-            is missing.
+        ModelError: if the file is not an ARPA file; if its sections differ from its header; or if
+            `\end\` is missing.
     """
     file = ArpaText(_decode(content, path), path)
     data = _DATA.search(file.text)
@@ -280,7 +284,7 @@ def _order_of(file: ArpaText, start: int) -> int:
 
 
 def _counts(file: ArpaText, start: int, stop: int) -> list[tuple[int, int]]:
-    """Return, for each order, the byte offset of the header's line and the number of n-grams."""
+    """Return, for each order, the byte offset of its header line and the number of n-grams."""
     counts: list[tuple[int, int]] = []
     for at, line in file.lines(start, stop):
         order = len(counts) + 1
@@ -295,7 +299,7 @@ def _counts(file: ArpaText, start: int, stop: int) -> list[tuple[int, int]]:
 
 
 def _decode(content: bytes, path: Path | str) -> bytes:
-    """Return the decompressed text with line feeds as line ends; bytes may be invalid UTF-8."""
+    """Return the decompressed text, with line feeds as line ends. It may be invalid UTF-8."""
     for magic, decompress in _COMPRESSED.items():
         if content.startswith(magic):
             try:

@@ -2,8 +2,8 @@
 
 There is a table for each order n, with a row for each n-gram. Rows are sorted by an integer key.
 The key encodes two numbers: the row of the first n-1 words in the table of order n-1, and the id of
-the last word. So all n-grams with the same first n-1 words are one slice, and a binary search finds
-an n-gram. `training` shows an example.
+the last word. So n-grams whose first n-1 words are equal form one slice of the table. A binary
+search finds an n-gram. The module `training` shows an example.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ class NgramTable:
     """All n-grams of one order; values are float32 log10, as in KenLM.
 
     Attributes:
-        keys: (n_ngrams,), ascending; r × vocabulary size + w, where r is the row of the first n-1
-            words, and w is the id of the last word.
-        log10_prob: log10 probability of the last word given the others, (n_ngrams,).
-        log10_backoff: weight of the n-gram as a context, (n_ngrams,); 0 if it is not a context.
+        keys: ascending numbers, (n_ngrams,). A key is r × vocabulary size + w, where r is the row
+            of the first n-1 words, and w is the id of the last word.
+        log10_prob: log10 probability of the last word given the first n-1 words, (n_ngrams,).
+        log10_backoff: back-off weight of the n-gram as a context, (n_ngrams,); 0 if no longer
+            n-gram begins with it.
     """
 
     keys: IntArray
@@ -57,7 +58,7 @@ class NgramTable:
 
 @dataclass(frozen=True, eq=False)
 class NgramTables:
-    """N-gram model with tables of all orders; word ids 0, 1, 2 are `<unk>`, `<s>`, `</s>`.
+    """N-gram model with tables of all orders. Word ids 0, 1, 2 are `<unk>`, `<s>`, `</s>`.
 
     Many sentences are looked up together. One array contains all their words, with `<s>` before and
     `</s>` after each sentence. For each index of this array, `rows[n]` is the row of the n-gram
@@ -79,7 +80,7 @@ class NgramTables:
 
     Attributes:
         words: vocabulary; the id of a word is its index.
-        orders: tables of order 1, 2, …; the unigram row of a word is its id.
+        orders: tables of order 1, 2, …; in the table of order 1, the row of a word is its id.
     """
 
     words: tuple[str, ...]
@@ -92,7 +93,7 @@ class NgramTables:
 
     @cached_property
     def word_ids(self) -> dict[str, int]:
-        """Ids of words; `<unk>`, `<s>` and `</s>` in a sentence are unknown words."""
+        """Ids of words. `<unk>`, `<s>` and `</s>` are omitted: in a sentence, they are unknown."""
         return with_spellings({word: id_ for id_, word in enumerate(self.words) if id_ > END})
 
     def ids(self, words: Iterable[str]) -> IntArray:
@@ -106,7 +107,7 @@ class NgramTables:
         return slice(int(bounds[0]), int(bounds[1]))
 
     def find_one(self, order: int, prefix: int, word: int) -> int:
-        """Return the row of the n-gram that extends row `prefix` by `word`; -1 if missing."""
+        """Return the row of an n-gram: the words in row `prefix`, then `word`; -1 if missing."""
         keys, key = self.orders[order - 1].keys, prefix * len(self.words) + word
         row = int(keys.searchsorted(key))
         return row if row < len(keys) and keys[row] == key else -1
@@ -128,7 +129,7 @@ class NgramTables:
 
     @cached_property
     def _bigrams_by_last_word(self) -> tuple[IntArray, IntArray]:
-        # The rows sorted by second word, and the index of the first row of each second word
+        # Rows sorted by second word; and, for each second word, the index of its first row
         last = self.orders[1].keys % len(self.words)
         counts = np.bincount(last, minlength=len(self.words))
         return np.argsort(last, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
@@ -200,7 +201,7 @@ class NgramTables:
         probs: Float32Array = orders[0].log10_prob[ids]
         rows = ids  # row of the n-gram of the current order that ends at each index
         for table, longer in pairwise(orders):
-            # A context ends one index earlier and never extends across `<s>`
+            # The context of a word ends one index earlier and never crosses `<s>`
             contexts = np.append(-1, rows[:-1])
             contexts[ids == BEGIN] = -1
             has_context = np.flatnonzero(contexts >= 0)

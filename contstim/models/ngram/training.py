@@ -2,8 +2,8 @@
 
 The model is that of Chen & Goodman (1998, *An empirical study of smoothing techniques for language
 modeling*, TR-10-98), computed as in KenLM's `lmplz` (Heafield, Pouzyrevsky, Clark & Koehn 2013,
-*Scalable modified Kneser-Ney language model estimation*, section 3). An n-gram uw has the context u
-and the last word w; u' is u without its first word:
+*Scalable modified Kneser-Ney language model estimation*, section 3). Below, these papers are C. &
+G. and H. An n-gram uw has the context u and the last word w; u' is u without its first word:
 
     adjusted count     a(uw) = count of uw in the text if uw has the highest order or begins
                                with <s>; otherwise, number of distinct words before uw (H. 3.2)
@@ -18,7 +18,8 @@ and the last word w; u' is u without its first word:
 Unigrams are interpolated with the uniform distribution over the vocabulary without <s>. So <unk>,
 whose count is 0, gets a positive probability (H. 3.4).
 
-Bigrams of the one sentence `a b a`, with ids <unk> 0, <s> 1, </s> 2, a 3, b 4 (5 words):
+This table shows the bigrams of a text with one sentence, `a b a`. The ids of the five words are
+<unk> 0, <s> 1, </s> 2, a 3, b 4:
 
     row   bigram     key = row of the first word * 5 + id     prefix    suffix    count
     0     <s> a      1 * 5 + 3 =  8                           1         3         1
@@ -68,7 +69,7 @@ FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
 
 
 class DiscountWarning(UserWarning):
-    """Warning that fixed discounts are used, because the text is too small to estimate them."""
+    """Warning that the text is too small to estimate discounts, so that fixed ones are used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +107,8 @@ def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
             word is `<unk>`, `<s>` or `</s>`, in small or capital letters.
 
     Warns:
-        DiscountWarning: if the discounts 0.5, 1 and 1.5 are used for an order. The formula needs
-            enough n-grams with the adjusted counts 1, 2, 3 and 4.
+        DiscountWarning: if the fixed discounts 0.5, 1 and 1.5 are used for an order, because it
+            has too few n-grams with the adjusted counts 1, 2, 3 and 4.
     """
     if not 1 <= order <= MAX_ORDER:
         raise InputError(f"order must be from 1 to {MAX_ORDER}, got {order}.")
@@ -145,7 +146,7 @@ def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
     if not len(text):
         raise CorpusError("The training text has no sentences.")
     # One <s> and one </s> were added to each sentence. If there are more special words than these,
-    # the others are from the text
+    # the text itself contains special words
     plain = np.count_nonzero(text <= END) == 2 * n_sentences
     if not plain or any(word.lower() in SPECIAL_WORDS for word in islice(ids, END + 1, None)):
         raise CorpusError(
@@ -161,7 +162,7 @@ def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
     raw = np.bincount(tokens, minlength=n_words)
     counts = [_Counts(unigrams, np.zeros(n_words, np.int64), raw, unigrams == BEGIN)]
     inside = tokens != BEGIN
-    # For each token: whether an n-gram of its sentence ends at the token, and the n-gram's row
+    # For each token: whether an n-gram of the token's sentence ends there, and this n-gram's row
     has_ngram = np.ones(len(tokens), bool)
     rows = tokens
     for n in range(2, order + 1):
@@ -190,9 +191,9 @@ def _discounts(adjusted: IntArray, order: int) -> tuple[float, float, float]:
         if all(0 < d <= k for k, d in enumerate(discounts, start=1)):
             return discounts
     warnings.warn(
-        f"The text is too small to estimate {order}-gram discounts: {t1:,}, {t2:,}, {t3:,} and "
-        f"{t4:,} {order}-grams were counted once, twice, three and four times. The fixed discounts "
-        f"{FALLBACK_DISCOUNTS} are used instead.",
+        f"The text is too small to estimate {order}-gram discounts. The numbers of {order}-grams "
+        f"with the adjusted counts 1, 2, 3 and 4 are {t1:,}, {t2:,}, {t3:,} and {t4:,}. The fixed "
+        f"discounts {FALLBACK_DISCOUNTS} are used instead.",
         DiscountWarning,
         stacklevel=3,
     )
@@ -233,7 +234,10 @@ def _interpolate(
 def train_ngram(
     sentences: Iterable[Sentence], order: int, out: Path | str, *, text: Path | None = None
 ) -> Estimate:
-    """Train an n-gram model; write the model, word counts, hashes of the sentences, and a record.
+    """Train an n-gram model and write its files.
+
+    These are the model, the word counts, hashes of the sentences, and a record. The record is a
+    file with the settings and with checksums of the input and output files.
 
     Args:
         sentences: sentences of the text; may be a stream.

@@ -39,10 +39,11 @@ Words: TypeAlias = tuple[int, ...]
 class RecurrentModel(WordModel):
     """A recurrent network over words, with the interface of every language model.
 
-    It reads the words of the sentence, case-sensitive, and the end mark if the vocabulary contains
-    it (see `EndMarks`). All words outside the vocabulary are one unknown word. Log-probabilities
-    are float32 numbers, normalised over the whole vocabulary and summed in float64. If `end_mark`
-    is False, end marks are ignored.
+    The network reads the words of the sentence, case-sensitively. It also reads the end mark, such
+    as a full stop, if the vocabulary contains the end mark (see `EndMarks`). If `end_mark` is
+    False, end marks are ignored. All words outside the vocabulary are one unknown word.
+    Log-probabilities are float32 numbers, normalised over the whole vocabulary. They are summed in
+    float64.
     """
 
     rule: ClassVar[str]
@@ -70,7 +71,7 @@ class RecurrentModel(WordModel):
 
     @cached_property
     def convention(self) -> Convention:
-        """See `LanguageModel.convention`; the context is the boundary before the first word."""
+        """See `LanguageModel.convention`. The context is the boundary `<s>` before the sentence."""
         digest = fingerprint_of_network(
             self._network, str(self._network.shape), "\n".join(self._words.words)
         )
@@ -84,7 +85,7 @@ class RecurrentModel(WordModel):
         return np.array(totals, np.float64)
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """See `LanguageModel.token_log_probs`; the tokens are the words, and `</s>` if scored."""
+        """See `LanguageModel.token_log_probs`. Tokens are the words, and `</s>` if it is scored."""
         rows = self._terms(self._end_marks.with_marks(sentences), entropies=True)
         pairs = zip(sentences, map(np.atleast_2d, rows), strict=True)
         return [self._end_marks.terms(sentence, *row) for sentence, row in pairs]
@@ -105,7 +106,7 @@ class RecurrentModel(WordModel):
         """See `LanguageModel.replacements`; one pass yields upper bounds for all words.
 
         The bound is the sum of the terms from states that have not read the candidate. The omitted
-        terms are never positive. The estimate is the same sum.
+        terms are never positive. This sum is also the estimate.
         """
         all_bounds, prefix_log_prob = self._bounds(*self._around(sentence, position))
         bounds = all_bounds[self._words.numbers(words)]
@@ -114,7 +115,7 @@ class RecurrentModel(WordModel):
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
     ) -> FloatArray:
-        """See `LanguageModel.replacement_log_probs`; computes states before the word once."""
+        """See `LanguageModel.replacement_log_probs`. All words share the states before them."""
         words_before, words_after = self._around(sentence, position)
         # All unknown words have the same number
         numbers, inverse = np.unique(self._words.numbers(words), return_inverse=True)
@@ -150,8 +151,8 @@ class RecurrentModel(WordModel):
     def _bounds(self, words_before: Words, words_after: Words) -> tuple[FloatArray, float]:
         """Return upper bounds for all words, (vocabulary,), and log p of `words_before`, nats.
 
-        A bound is the sum of the terms from states that have not read the word. The log-probability
-        is nan for models that read both sides.
+        A bound is the sum of the terms from states that have not read the word. Log p of
+        `words_before` is nan for models that read both sides.
         """
 
     @abstractmethod
@@ -169,7 +170,7 @@ class RecurrentModel(WordModel):
         return ids[:position], ids[position + 1 :]
 
     def _terms(self, sentences: Sequence[Sentence], *, entropies: bool = False) -> list[FloatArray]:
-        """Return log p of each sentence's words and scored end, (n_terms,), nats.
+        """Return log p of each sentence's words and, if it is scored, its end, (n_terms,), nats.
 
         With `entropies`, a left-to-right model returns (2, n_terms), with the entropies in row 1.
         """
@@ -196,7 +197,7 @@ class LeftToRightModel(RecurrentModel):
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """See `LanguageModel.continuation_log_probs`."""
         terms = self._terms([continuation.sentence for continuation in continuations])
-        # Without the last term, which is the end of the sentence
+        # The last term is the end of the sentence, which is not part of a continuation
         totals = [t[c.start : -1].sum() for t, c in zip(terms, continuations, strict=True)]
         return np.array(totals, np.float64)
 
@@ -221,7 +222,12 @@ class LeftToRightModel(RecurrentModel):
     def _read_words(
         self, words: Words, *, backwards: bool = False
     ) -> tuple[float, FloatArray, State]:
-        """Return log p of the words, log p of each next word, (vocabulary,), and the last state."""
+        """Read words from left to right.
+
+        Returns:
+            Log p of the words; log p of each word of the vocabulary as the next word,
+            (vocabulary,), nats; and the last state.
+        """
         states, last = super()._read_words(words, backwards=backwards)
         with computing():
             ids = torch.tensor(words, dtype=torch.int64, device=self._device)
@@ -241,9 +247,10 @@ class BothSidesModel(RecurrentModel):
     """Model whose score is the sum of log p(word | left state, right state), without the end.
 
     This is a pseudo-log-likelihood, not the log-probability of a distribution over sentences. No
-    word is masked. The left state of a position has read the boundary and the words before it. The
-    right state comes from a separate stack of layers; it has read the boundary and the words after
-    the position, the last word first. Neither state depends on the word at the position.
+    word is masked. The left state of a position has read the boundary and the words before the
+    position. The right state comes from a separate stack of layers. It has read the boundary and
+    the words after the position, the last word first. Neither state depends on the word at the
+    position.
 
     All candidates `x` in `a b x d` share the states that have not read the candidate. L and R are
     left and right states, and `|` is the boundary. The four terms of the score are
@@ -284,16 +291,16 @@ class BothSidesModel(RecurrentModel):
     def _terms_beyond(
         self, candidates: Tensor, near: State, words: Words, far: Tensor, *, backwards: bool = False
     ) -> Tensor:
-        """Return the sums (b,) of the terms of all words on one side of candidates (b, 1), nats.
+        """Sum the terms of all words on one side of each candidate, (b,), nats.
 
         The candidates are read after `near` and before `words`, from left to right or `backwards`.
 
         Args:
-            candidates: numbers of the candidate words.
+            candidates: numbers of the candidate words, (b, 1).
             near: state before the candidate.
             words: the m words after the candidate, the nearest first.
-            far: states of the other stack, (m + 1, hidden): after the boundary, and then after each
-                of the m words, the farthest word first.
+            far: states of the stack that reads in the other direction, (m + 1, hidden). State i
+                has read the boundary and the i farthest words.
             backwards: whether to read from right to left.
         """
         if not words:
@@ -303,8 +310,8 @@ class BothSidesModel(RecurrentModel):
         ids = torch.cat([candidates, beyond[:, :-1]], dim=1)
         state = for_rows(near, len(candidates))
         near_states, _ = self._network.run(ids, state, backwards=backwards)  # (b, m, hidden)
-        # State i of `far` has read the i farthest words. Without the last state and in reverse
-        # order, state j has read the words that are farther from the candidate than word j
+        # State i of `far` has read the i farthest words. The last state is dropped and the order is
+        # reversed. Then state j has read the words farther from the candidate than word j
         far_states = far[:-1].flip(0).expand(len(candidates), -1, -1)  # (b, m, hidden)
         sides = (far_states, near_states) if backwards else (near_states, far_states)
         both_sides = torch.cat(sides, dim=2).flatten(0, 1)  # (b * m, 2 * hidden), left half first
@@ -330,8 +337,8 @@ def load_recurrent(
         end_mark: whether end marks in the vocabulary are read.
 
     Raises:
-        ModelError: if the folder has no complete model or one of another kind, or the device does
-            not exist.
+        ModelError: if the folder has no complete model, if the model is of another kind, or if the
+            device does not exist.
     """
     network, words = read_folder(location)
     kind = network.shape.kind

@@ -1,13 +1,14 @@
 """Recurrent networks over words: network modules, and their files.
 
-Each word has a number. Number 0 is the boundary: it is read before a sentence, and a left-to-right
-network predicts it after the last word. All words outside the vocabulary have number 1. If the
-words of `The dog sleeps` have the numbers 7, 4 and 9, a left-to-right network
+Each word has a number. Number 0 is the boundary of a sentence. Every network reads the boundary
+before the first word, and a left-to-right network predicts it after the last word. All words
+outside the vocabulary have number 1. Suppose that the words of `The dog sleeps` have the numbers 7,
+4 and 9. Then a left-to-right network
 
     reads     0  7  4  9      state i has read the first i + 1 numbers
     predicts  7  4  9  0      one number from each of the states 0, 1, 2, 3
 
-A bidirectional network has two stacks of layers, and predicts word i from one state of each:
+A bidirectional network has two stacks of layers. It predicts word i from one state of each stack:
 
     forwards   0  7  4        last number read by the forward state of words 0, 1, 2
     backwards  4  9  0        last number read by the backward state; it begins with 0 on the right
@@ -18,7 +19,7 @@ With many words, a softmax takes more time than the rest of the network. In the 
 probability over the frequent words and a few clusters of rarer words. A smaller softmax distributes
 the probability of a cluster over its words. Training and scoring use the same softmax.
 
-A model on disk is a folder of three files, none of which can execute code:
+A model on disk is a folder of three files. None of them can execute code:
 
     recurrent.json     kind and sizes
     model.safetensors  weights
@@ -53,13 +54,14 @@ State: TypeAlias = Any  # LSTM: two tensors, RNN: one tensor, each (layers, b, h
 _Size: TypeAlias = Annotated[int, Ge(1), Le(10**6)]
 _WEIGHTS, _WORDS = "model.safetensors", "vocabulary.csv"
 _FORMAT = 1
-_MAX_ENDS = 100  # maximum number of borders of clusters, including 0 and the number of outputs
+_MAX_ENDS = 100  # maximum number of cluster borders, which include 0 and the number of outputs
 
 
 class _PlainLinear(nn.Linear):
     """Linear layer that `use_onednn` does not change.
 
-    oneDNN rounds sums differently, so that training with the same seed would give other weights.
+    oneDNN rounds sums differently. With it, training with an unchanged seed would give different
+    weights.
     """
 
 
@@ -69,11 +71,11 @@ class Shape:
 
     Attributes:
         kind: `rnn` (Elman's, with tanh), `lstm`, or `bilstm`.
-        words: number of inputs, including the boundary and the unknown word.
+        words: size of the vocabulary, including the boundary and the unknown word.
         embedding: width of a word's vector.
         hidden: width of a state.
         layers: number of recurrent layers.
-        dropout: share of embeddings and states that are dropped in training.
+        dropout: fraction of the values of embeddings and states that training sets to 0.
         cutoffs: ends of the output layer's clusters; empty for a plain softmax.
     """
 
@@ -117,9 +119,9 @@ class RecurrentNetwork(nn.Module):
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
 
     def forward(self, ids: Tensor, present: Tensor, *, entropies: bool = False) -> Tensor:
-        """Compute log p of all predicted numbers of a batch, (n,), nats, sentence by sentence.
+        """Compute log p of all predicted numbers of a batch, (n,), nats, in order of sentences.
 
-        A left-to-right network predicts the boundary after the words of each sentence.
+        A left-to-right network also predicts the boundary after the words of each sentence.
 
         Args:
             ids: (b, l) words of each sentence, padded on the right.
@@ -142,10 +144,10 @@ class RecurrentNetwork(nn.Module):
     def run(
         self, ids: Tensor, state: State = None, *, backwards: bool = False
     ) -> tuple[Tensor, State]:
-        """Read numbers (b, l); return the state after each, (b, l, hidden), and the last state.
+        """Read numbers; return the state after each number, (b, l, hidden), and the last state.
 
         Args:
-            ids: numbers to read, in reading order.
+            ids: numbers to read, (b, l), in reading order.
             state: state from which to continue; None for the start.
             backwards: whether to use the stack that reads from right to left.
         """
@@ -177,8 +179,8 @@ class RecurrentNetwork(nn.Module):
     def _around(self, ids: Tensor, present: Tensor) -> Tensor:
         """Return the two states that predict each word, concatenated, (b, l, 2 * hidden)."""
         states_before, _ = self.run(_shifted(ids))
-        # The same indices n-1-i reverse the n words for reading, and restore the order of their
-        # states. Padding gets index 0 and is never scored
+        # The indices n-1-i reverse the n words before reading. They also restore the order of the
+        # words' states after reading. Padding gets index 0 and is never scored
         positions = torch.arange(ids.shape[1], device=ids.device)
         mirrored = (present.sum(1, keepdim=True) - 1 - positions).clamp(min=0)  # (b, l)
         states_after, _ = self.run(_shifted(ids.gather(1, mirrored)), backwards=True)
@@ -198,7 +200,7 @@ def _shifted(ids: Tensor, *, extend: bool = False) -> Tensor:
 
 
 def write_folder(folder: Path, network: RecurrentNetwork, words: WordList) -> None:
-    """Write a model; the configuration is last, so that an incomplete folder has none.
+    """Write a model. The configuration is written last, so that an incomplete folder has none.
 
     Raises:
         InputError: if a file cannot be written.
@@ -212,15 +214,16 @@ def read_folder(folder: Path | str) -> tuple[RecurrentNetwork, WordList]:
     """Read a model, in evaluation mode, on the CPU.
 
     Raises:
-        ModelError: if a file is missing, damaged, or does not fit the others.
+        ModelError: if a file is missing or damaged, or does not fit the other files.
     """
     folder = Path(folder)
     shape = _read_shape(folder)
     words = WordList.from_file(folder / _WORDS)
     if len(words) != shape.words:
         raise ModelError(
-            f"{folder} is damaged: its network reads {shape.words:,} words, but {_WORDS} has "
-            f"{len(words):,} with the boundary and the unknown word. Train the model again."
+            f"{folder} is damaged: its network has {shape.words:,} words, but {_WORDS} has "
+            f"{len(words):,} words. Both numbers include the boundary and the unknown word. Train "
+            "the model again."
         )
     return _read_network(folder / _WEIGHTS, shape), words
 
@@ -228,8 +231,8 @@ def read_folder(folder: Path | str) -> tuple[RecurrentNetwork, WordList]:
 def _read_network(path: Path, shape: Shape) -> RecurrentNetwork:
     try:
         weights = safetensors.torch.load_file(path)
-        # A network on the device `meta` allocates no memory; it takes over the loaded weights
-        # after their shapes are checked
+        # A network on the device `meta` allocates no memory. `load_state_dict` checks the shapes
+        # of the loaded weights and then assigns them to the network
         with torch.device("meta"):
             network = RecurrentNetwork(shape)
         network.load_state_dict(weights, assign=True)
@@ -264,7 +267,7 @@ def _read_shape(folder: Path) -> Shape:
         if repr(facts.pop("format", None)) != str(_FORMAT):
             raise ValueError("written by another version of contstim")
         shape = TypeAdapter(Shape).validate_json(json.dumps(facts), strict=True, extra="forbid")
-        # Clusters end at rising numbers below the number of outputs, see `RecurrentNetwork`
+        # Ends of clusters must increase and be below the number of outputs, see `RecurrentNetwork`
         ends = (0, *shape.cutoffs, shape.words - shape.reads_both_sides)
         if len(ends) > _MAX_ENDS or any(b <= a for a, b in pairwise(ends)):
             raise ValueError(

@@ -2,8 +2,8 @@
 
     server:http://host:8000/v1#org/model?tokenizer=DIR&dialect=vllm
 
-This is the server's URL, `#`, the model's name on the server, `?`, and options. Write the reserved
-characters `@ + & %` in an option as `%40`, `%2B`, `%26` and `%25`.
+An address consists of the server's URL, `#`, the model's name on the server, `?`, and options. In
+an option, write the reserved characters `@`, `+`, `&` and `%` as `%40`, `%2B`, `%26` and `%25`.
 """
 
 from __future__ import annotations
@@ -30,16 +30,18 @@ class ServerAddress:
 
     Attributes:
         url: URL of the server, without a final slash; never contains a key.
-        tokenizer: folder, or name on the hub.
+        tokenizer: tokenizer of the model, a folder or a name on the Hugging Face hub.
         dialect: format of requests and responses, see `service`.
         concurrency: maximum number of concurrent requests.
         batch: maximum number of sentences in a request.
         timeout: maximum time of one response, seconds.
         patience: maximum time for retrying a request, seconds.
-        tolerance: maximum relative difference between scores of one sentence in two requests.
+        tolerance: maximum difference between scores of one sentence in two requests, relative to
+            the score.
         window: maximum number of tokens of an input; None to use the server's value.
-        max_tokens: number of tokens to generate after a scored text, 0 or 1; some servers need 1.
-        draft: specification of a local model with similar scores; None for no draft.
+        max_tokens: number of tokens to generate after a scored text, 0 or 1. Some servers need 1.
+        draft: specification of a local model with similar scores, which ranks candidates in a
+            search; None for no such model.
     """
 
     url: str
@@ -62,7 +64,7 @@ class ServerAddress:
 
     @property
     def root(self) -> str:
-        """URL of the server without `/v1`, for requests in other formats than OpenAI's."""
+        """URL of the server without `/v1`, for requests that are not in OpenAI's format."""
         return self.url.removesuffix("/v1")
 
 
@@ -74,16 +76,17 @@ def parse_address(location: str) -> ServerAddress:
     """Parse `http://host:8000/v1#model?option=value&…`.
 
     Raises:
-        ModelError: if the text is not such an address, or may contain a key. The message does not
-            repeat the key.
+        ModelError: if `location` is not such an address, or may contain a key. The message does
+            not repeat the key.
     """
     url, _, fragment = location.partition("#")
     model, _, options = fragment.partition("?")
     # Search the whole URL, since a password may contain a slash
     if "@" in url or "?" in url:
         raise ModelError(
-            "The address of a server must not contain a user, a password or a query, because "
-            f"records contain it. Put a key into the environment variable {KEY_VARIABLE}."
+            "The address of a server must not contain a user, a password or a query, because the "
+            "address is stored in records. Put a key into the environment variable "
+            f"{KEY_VARIABLE}."
         )
     try:
         split = urlsplit(url)
@@ -129,5 +132,5 @@ def key_of(address: ServerAddress) -> str | None:
 
 def host_variable(address: ServerAddress) -> str:
     """Return the name of the environment variable for the key of this server."""
-    # With the port, since two servers on one machine may require different keys
+    # The name contains the port, since two servers on one machine may require different keys
     return f"{KEY_VARIABLE}_{re.sub('[^A-Z0-9]', '_', urlsplit(address.url).netloc.upper())}"

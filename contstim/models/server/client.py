@@ -1,9 +1,9 @@
 """HTTP client with retries, time limits, concurrent requests and persistent connections.
 
-Requests are retried after temporary failures: refused and broken connections, timeouts, status 408,
-425, 429, 500 and 502 to 504, and truncated responses. The pause between retries doubles from half a
-second to half a minute, unless the server sets it (`Retry-After`). Retries end after `patience`
-seconds, or after three responses without the expected fields.
+Requests are retried after temporary failures. These are refused and broken connections, timeouts,
+truncated responses, and the statuses 408, 425, 429, 500 and 502 to 504. The pause between retries
+doubles from half a second to half a minute, unless the server sets the pause (`Retry-After`).
+Retries end after `patience` seconds, or after three responses without the expected fields.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _Result = TypeVar("_Result")
 FIRST_PATIENCE = 10.0
 """Maximum time for retrying the first requests, seconds.
 
-It is short because the server may not exist.
+This time is short, because the server may not exist.
 """
 
 _FIRST_PAUSE, _MAX_PAUSE = 0.5, 30.0  # seconds
 _TEMPORARY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
-_TRIES = 3  # number of responses without the expected fields, after which a request fails
+_TRIES = 3  # a request fails after this number of responses without the expected fields
 _MAX_MESSAGE_LENGTH = 300  # characters of a server's message to report
 
 
@@ -60,7 +60,7 @@ class ServerFaultError(ModelError):
 
 
 class PassingError(Exception):
-    """Raised for a failure after which the same request may succeed.
+    """Raised for a failure after which a retry of the request may succeed.
 
     Args:
         message: description of the failure.
@@ -82,7 +82,7 @@ class Client:
     def __init__(self, address: ServerAddress) -> None:
         self.address = address
         key, stack = key_of(address), ExitStack()
-        # The event loop has a separate thread, because a notebook runs another loop in this thread
+        # The event loop needs its own thread, because a notebook already runs a loop in this thread
         self._portal = stack.enter_context(start_blocking_portal())
         http = httpx2.AsyncClient(
             headers={"Authorization": f"Bearer {key}"} if key else None,
@@ -103,17 +103,18 @@ class Client:
         *,
         longest: float = math.inf,
     ) -> list[_Result]:
-        """Send requests concurrently, and return the parsed responses in order.
+        """Send requests concurrently, and return the parsed responses in the order of requests.
 
         Args:
             url: URL of the requests.
             bodies: bodies of the requests, sent as JSON; None for a GET request.
-            read: function that parses a response, given the index of its request and its JSON. It
-                raises `PassingError` if the request should be retried.
-            longest: maximum time of retries, seconds, if shorter than `patience` of the address.
+            read: function that parses a response. Its arguments are the index of the request and
+                the JSON of the response. It raises `PassingError` if the request should be retried.
+            longest: maximum time of retries, seconds. If `patience` of the address is shorter,
+                `patience` is used instead.
 
         Raises:
-            ServerFaultError: if the server refuses a request, or `read` raises this error.
+            ServerFaultError: if the server refuses a request, or if `read` raises this error.
             ModelError: if a request still fails at the end of its retries.
         """
         limiter = asyncio.Semaphore(self.address.concurrency)
@@ -165,7 +166,8 @@ class Client:
                     fault = "its answer is incomplete"
                     detail = f"After {_TRIES} requests: {problem} Check the dialect."
                     raise ServerFaultError(self.address.url, fault, detail) from None
-                # A random pause, so that requests that failed together are not retried together
+                # The pause is random, because requests that failed together should not be retried
+                # together
                 wait = pause * random.uniform(0.5, 1.0)
                 if problem.pause is not None:
                     wait = max(problem.pause, wait / 10)  # above 0, even if the server sets 0
@@ -214,7 +216,7 @@ class Client:
 
 
 def _close_client(stack: ExitStack, loop_thread: int) -> None:
-    """Close a client; garbage collection may call this in the thread of the event loop."""
+    """Close a client. Garbage collection may call this function in the event loop's thread."""
     if get_ident() == loop_thread:  # the loop cannot wait for its own end
         Thread(target=stack.close).start()
     else:

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 class ServerModel(SubwordModel):
     """Model whose score is the sum of log p(token | context and earlier tokens).
 
-    The score is that of `CausalModel` with the rule `log-likelihood`, but the network is on a
-    server. Sentences are tokenized locally, and token ids are sent. The server is tested when the
-    model is created, see `probes`.
+    The score equals that of `CausalModel` with the rule `log-likelihood`, but the network is on a
+    server. Sentences are tokenized locally, and token ids are sent to the server. The server is
+    tested when the model is created; see `probes`.
 
     Args:
         address: address of the server and its model.
@@ -41,12 +41,13 @@ class ServerModel(SubwordModel):
         context: text before the sentence; None for the default.
         name: name of the model, by default the address.
         config: text configuration of the network; None if it is unknown.
-        draft: local model with similar scores; None for no draft.
+        draft: local model with similar scores, which ranks candidates in a search; None for no such
+            model.
         connected: whether to use the server; if False, the model can only tokenize.
 
     Raises:
         ServerFaultError: if the server fails a test.
-        ModelError: if the server cannot be reached, or the context is not usable.
+        ModelError: if the server cannot be reached, or if the context is not usable.
     """
 
     is_black_box = True
@@ -73,7 +74,7 @@ class ServerModel(SubwordModel):
 
     @cached_property
     def convention(self) -> Convention:
-        """See `Scorer.convention`; the tolerance is that of the address."""
+        """See `Scorer.convention`. The tolerance is the option `tolerance` of the address."""
         # Settings that determine the tokens of a sentence
         token_settings = [fingerprint_of_tokenizer(self._tokenizer), self._context, self._space]
         if self._service is None:
@@ -94,8 +95,8 @@ class ServerModel(SubwordModel):
         """See `LanguageModel.log_probs`.
 
         Raises:
-            ServerFaultError: if a response is invalid, or the server's model has changed.
-            ModelError: if a sentence is too long, or the server cannot be reached.
+            ServerFaultError: if a response is invalid, or if the server's model has changed.
+            ModelError: if a sentence is too long, or if the server cannot be reached.
         """
         return np.array([row.sum() for row in self._parts(self._encode(sentences))], np.float64)
 
@@ -119,7 +120,7 @@ class ServerModel(SubwordModel):
             self._draft.forget_prefixes()
 
     def _needs(self, n_tokens: int) -> int:
-        """See `SubwordModel`; includes the context and the token that a server generates."""
+        """See `SubwordModel`. Count the context and the token that a server generates, too."""
         return len(self._context) + n_tokens + 1
 
     def _parts(self, encodings: Sequence[Encoding]) -> list[FloatArray]:
@@ -127,7 +128,7 @@ class ServerModel(SubwordModel):
         return self._terms([encoding.ids for encoding in encodings])
 
     def _terms(self, rows: Sequence[Tokens]) -> list[FloatArray]:
-        """Return log-probabilities of the tokens of each row after the context, nats."""
+        """Return log-probabilities of each row's tokens, given the context before the row, nats."""
         if self._service is None:
             raise ModelError(f"{self.name} was loaded without its server: it cannot score.")
         if not rows:
@@ -142,7 +143,7 @@ class ServerModel(SubwordModel):
 
 
 def check_server(location: str, *, trust_remote_code: bool = False) -> None:  # noqa: ARG001
-    """Refuse an invalid address; no request is sent.
+    """Refuse an invalid address, without a request to the server.
 
     Raises:
         ModelError: see `parse_address`.

@@ -1,10 +1,15 @@
 """Tests of a server before the first score, and the fingerprint of a served model.
 
-Servers may have faults that give wrong scores without an error. They may shift values by a token,
-return values of generated instead of sent tokens, return values that depend on other requests, or
-read the first token twice or not at all. So a few short texts (probes) are scored first. Their
-echoed values are compared with the likeliest next tokens (alternatives) that the server reports
-when it generates:
+Servers may have faults that give wrong scores without an error. A server may
+
+* shift values by a token,
+* return values of generated tokens instead of the tokens sent to it,
+* return values that depend on other requests, or
+* read the first token twice or not at all.
+
+So a few short texts, the probes, are scored first. For each token of a probe, the server echoes a
+value, the token's log-probability. When the server generates text, it also reports the likeliest
+next tokens, the alternatives, with their values. The echoed values are compared with these:
 
     tokens sent                    BOS     The     garden    er
     value echoed                   none    -2.1    -7.3     -0.4
@@ -13,8 +18,8 @@ when it generates:
     alternatives after BOS The garden                        -0.4
 
 If a token is among the alternatives, its echoed value must equal the reported value. The echoed
-value of any other token must be lower than all reported values. Other probes consist only of
-reported alternatives, so that all their values are known.
+value of any other token must be lower than all reported values. Some probes consist only of
+reported alternatives, so that all values of these probes are known.
 """
 
 from __future__ import annotations
@@ -44,9 +49,9 @@ _TEXTS = (
     "The dog never sleeps here.",
     "Nobody remembered the names of the children after the long winter.",
 )
-_LONG_PROBE = 80  # tokens: more than a block of a server's prefix cache (16 to 64)
+_LONG_PROBE = 80  # tokens; a block of a server's prefix cache has 16 to 64
 _STEPS = 8  # number of tokens of a probe that consists of reported alternatives
-_UNLIKELY = 8  # number of tokens outside the alternatives to check
+_UNLIKELY = 8  # number of tokens to check that are not among the alternatives
 _MAX_TOTAL = 1.01  # maximum sum of probabilities, including rounding errors
 _SAME = 1e-6  # nats; values that differ by less are equal
 _ROUNDING = 1e-5  # nats; rounding error of float32
@@ -55,10 +60,10 @@ _ROUNDING = 1e-5  # nats; rounding error of float32
 def fingerprint(service: ScoringService, *facts: object) -> str:
     """Return a hash of the model's name, the server's version, probe scores and other facts.
 
-    Scores are rounded so coarsely that differences within the tolerance rarely change the hash. If
-    the hash changes, sentences are scored again.
+    Scores of probes are rounded so coarsely that differences within the tolerance rarely change the
+    hash. If the hash changes, sentences are scored again.
     """
-    # Equal relative differences are equal steps of the logarithm
+    # The tolerance is relative. On a logarithmic scale, it is equal for all scores
     sizes = np.clip([-score_of(values) for _, values in service.probes], 1e-3, 1e6)
     share = 4 * service.address.tolerance
     steps = [round(math.log(size) / share) for size in sizes.tolist()]
@@ -69,7 +74,7 @@ def check_unchanged(service: ScoringService) -> None:
     """Refuse a server whose model or format has changed since the tests.
 
     Raises:
-        ServerFaultError: if the first two probes have other values.
+        ServerFaultError: if a value of the first two probes has changed by more than the tolerance.
         ModelError: if the server cannot be reached.
     """
     rows, values = zip(*service.probes[:2], strict=True)
@@ -142,8 +147,9 @@ def _facts(service: ScoringService) -> tuple[str, int | None]:
 def _uncommon_rows(tokenizer: Any) -> list[Tokens]:
     """Return a row of tokens that the tokenizer would not produce: the letters of a word.
 
-    If a server decodes tokens and tokenizes the text, it reads other tokens than those sent. There
-    is no row if the tokenizer splits words into letters.
+    The row reveals a server that decodes tokens and tokenizes the resulting text: such a server
+    reads different tokens from those sent. If the tokenizer splits words into letters, the result
+    is empty.
     """
     letters = [tokenizer(sign, add_special_tokens=False)["input_ids"] for sign in "garden"]
     row = tuple(token for ids in letters for token in ids)
@@ -152,16 +158,16 @@ def _uncommon_rows(tokenizer: Any) -> list[Tokens]:
 
 
 def _check_texts(service: ScoringService, rows: Sequence[Tokens]) -> None:
-    """Check that the server reports the texts of the sentences for their tokens."""
+    """Check that the server reports, for the tokens of each sentence, the sentence's text."""
     service.echo(rows)
     for text, reported in zip(_TEXTS, service.texts, strict=True):
         expected, actual = _without_spaces_and_case(text), _without_spaces_and_case(reported)
         # Some servers report the generated text instead of the sent text
         if expected not in actual and 2 * len(actual) > len(expected):
             service.refuse(
-                "its tokens represent other texts than those of the tokenizer",
-                f"{text!r} came back as {reported[:80]!r}. Set the option tokenizer of the "
-                "address to that of the model.",
+                "it and the tokenizer decode tokens to different texts",
+                f"The server decoded the tokens of {text!r} as {reported[:80]!r}. Set the option "
+                "tokenizer of the address to the model's tokenizer.",
             )
 
 
@@ -170,7 +176,7 @@ def _without_spaces_and_case(text: str) -> str:
 
 
 def _check_stability(service: ScoringService, rows: list[Tokens]) -> list[FloatArray]:
-    """Return the values of rows; check that order and size of requests do not change them."""
+    """Return the values of rows. Check that order and size of requests do not change the values."""
     backwards = rows[::-1]
     values = [service.echo([row])[0] for row in rows]
     repetitions = [
@@ -207,7 +213,8 @@ def _check_steps(service: ScoringService, rows: Sequence[FloatArray]) -> None:
 def _steps(values: FloatArray) -> FloatArray:
     """Return the rounding step at each value, nats; 0 if values are not rounded.
 
-    The step is constant for rounded decimals. In half precision, it doubles with each power of two.
+    The step is constant for rounded decimals. In half precision, the step doubles with each power
+    of two.
     """
     for digits in range(4):
         if np.abs(values - values.round(digits)).max() < _ROUNDING:
@@ -224,7 +231,8 @@ def _check_share(
 ) -> None:
     """Refuse a server if `difference`, the possible error of a row's score (nats), is too large.
 
-    For the message, `fault` is the reason, as a clause, and `advice` has no full stop.
+    The message contains `fault` and `advice`. `fault` must be a clause that gives the reason.
+    `advice` must not end in a full stop.
     """
     score, allowed = abs(score_of(row)), service.address.tolerance
     if difference > tolerance_in_nats(score, allowed):
@@ -233,8 +241,9 @@ def _check_share(
         service.refuse(
             fault,
             f"The relative error of a probe may be {share:.2g}; at most {allowed:g} is "
-            f"allowed. {advice}; or, if this error is small enough for the study, set the option "
-            f"tolerance={math.ceil(share / digit) * digit:g} of the address (0.05 at most).",
+            f"allowed. {advice}. If this error is small enough for the study, you can instead set "
+            f"the option tolerance={math.ceil(share / digit) * digit:g} of the address (0.05 at "
+            "most).",
         )
 
 
@@ -266,10 +275,10 @@ def _check_paths(
 def _check_reported(
     service: ScoringService, row: Tokens, values: FloatArray, reported: Sequence[dict[int, float]]
 ) -> None:
-    """Compare the echoed values of a row with the alternatives at each of its last tokens.
+    """Compare the echoed values of a row's last tokens with the reported alternatives.
 
-    A token among the alternatives must have its reported value. Any other token must be less likely
-    than all alternatives.
+    `reported` contains the alternatives for each of these tokens. A token among the alternatives
+    must have its reported value. Any other token must be less likely than all alternatives.
     """
     allowed = tolerance_in_nats(score_of(values), service.address.tolerance)
     begin = len(row) - len(reported)
@@ -282,8 +291,9 @@ def _check_reported(
         suffix = "" if is_reported[worst] else " at most"
         service.refuse(
             "its values are not the log-probabilities that it uses to generate",
-            f"Token {begin + worst + 1} of a probe was echoed with {values[begin + worst]:.4f} "
-            f"nats, and generated after the same tokens with {expected[worst]:.4f}{suffix}.",
+            f"The echoed value of token {begin + worst + 1} of a probe is "
+            f"{values[begin + worst]:.4f} nats. Its value in generation, after the same tokens, is "
+            f"{expected[worst]:.4f}{suffix}.",
         )
 
 
@@ -306,8 +316,9 @@ def _check_unlikely(
     if np.ptp(last) < _SAME or (last > _least(likely) + allowed).any() or total > _MAX_TOTAL:
         service.refuse(
             "its values of unlikely tokens are made up",
-            f"It returns {len(likely)} alternatives to a token, down to {_least(likely):.4f} nats; "
-            f"{len(last)} other tokens have {', '.join(f'{v:.4f}' for v in last[:4])}, …",
+            f"The server returns {len(likely)} alternatives to a token, down to "
+            f"{_least(likely):.4f} nats. The values of {len(last)} tokens that are not among them "
+            f"are {', '.join(f'{v:.4f}' for v in last[:4])}, …",
         )
 
 
@@ -321,7 +332,7 @@ def _least(alternatives: dict[int, float]) -> float:
 
 
 def _check_beginning(service: ScoringService, row: Tokens, values: FloatArray) -> None:
-    """Check that the server reads the first token: without it, later values must differ."""
+    """Check that the server reads the first token: later values must change without this token."""
     try:
         (without,) = service.echo([row[1:]])
     except ServerFaultError:
@@ -329,7 +340,7 @@ def _check_beginning(service: ScoringService, row: Tokens, values: FloatArray) -
         # begin with the context
         return
     if np.abs(without[1:] - values[2:]).max() < _SAME:
-        detail = "All later tokens have the same values without the first token of a text."
+        detail = "Without the first token of a text, the values of all later tokens do not change."
         service.refuse(OTHER_TOKENS, detail)
 
 

@@ -1,11 +1,13 @@
-"""Requests with token ids and checked responses, in the dialects of servers.
-
-A response must have one finite value for each token except the first, and no value above 0. If the
-server reports tokens, they must be the tokens of the request.
+"""Requests with token ids, and checks of the responses, in the dialects of servers.
 
 There are two kinds of requests. `echo` requests the log-probability of each token given the tokens
-before it. `alternatives` requests the likeliest next tokens and their log-probabilities. A dialect
-is the format of a kind of server. For the tokens `[0, 71, 9]`, the responses to `echo` are:
+before it. `alternatives` requests the likeliest next tokens and their log-probabilities.
+
+A response to `echo` must have one finite value for each token except the first, and no value above
+0. If the server reports tokens, they must be the tokens of the request.
+
+A dialect is the format of requests and responses of one kind of server. For the tokens
+`[0, 71, 9]`, the responses to `echo` are:
 
     completions  choices[0].logprobs           tokens          ["token_id:0", "token_id:71", …]
                                                token_logprobs  [null, -2.5, -0.7, -1.2]
@@ -46,8 +48,8 @@ OTHER_TOKENS = "it reads other tokens than those sent"
 CHANGED = "the model at the address, or its answers, have changed"
 ONE_MODEL = "Scores of two models must not be mixed. Serve one model, and run the command again."
 
-_SLACK = 1e-3  # nats above 0 that are allowed, since half precision rounds
-_CAPS = (20, 5, 1)  # numbers of alternatives to try; vLLM allows 20, OpenAI 5
+_SLACK = 1e-3  # nats; a value may exceed 0 by this rounding error of half precision
+_CAPS = (20, 5, 1)  # numbers of alternatives to request, in this order; vLLM allows 20, OpenAI 5
 _BAD_REQUEST = frozenset({400, 422})  # statuses for an unknown field or value
 # With these settings, a server samples from the unmodified probabilities
 _UNMODIFIED = {"temperature": 1.0, "top_p": 1.0}
@@ -59,18 +61,19 @@ class Dialect:
 
     Attributes:
         url: URL of requests; `{root}` is the address without `/v1`.
-        version_urls: URLs of the server's version.
-        request: function of the model, rows of tokens and the number of tokens to generate after
-            each row; returns the body of a request.
+        version_urls: URLs that may return the server's version.
+        request: function that returns the body of a request. Its arguments are the model, the rows
+            of tokens, and the number of tokens to generate after each row.
         asks_echo: fields that request the log-probabilities of the rows' tokens.
         asks_alternatives: field for the requested number of likeliest next tokens.
-        reads_echo: function of a response and the sent rows. It returns three values for each row:
-            the log-probabilities of sent and generated tokens, nats (None if missing), the ids of
-            these tokens (or None), and their text. It also returns the number of tokens that the
-            server has read (or None), and the server's description of the model.
-        reads_alternatives: function of a response that returns tokens, as ids or texts, and their
-            log-probabilities, nats. Both functions raise `PassingError` for another format.
-        asks_ids: fields that request token ids instead of texts; some servers refuse these fields.
+        reads_echo: function of a response and the rows sent to the server. It returns three values
+            for each row: the log-probabilities of its tokens and of generated tokens, nats (None if
+            missing); the ids of these tokens (or None); and their text. It also returns the number
+            of tokens that the server has read (or None), and the server's description of the model.
+            It raises `PassingError` if the response has an unexpected format.
+        reads_alternatives: function of a response that returns tokens, as ids or texts, with their
+            log-probabilities, nats. It raises `PassingError` as `reads_echo` does.
+        asks_ids: fields that request token ids instead of texts. Some servers refuse these fields.
         least_generated: minimum number of tokens to generate.
     """
 
@@ -100,7 +103,7 @@ def _generation(_model: str, rows: Sequence[Tokens], n: int) -> dict[str, Any]:
 
 @contextmanager
 def _checks_format() -> Iterator[None]:
-    """Raise `PassingError` if a reader fails because a response has another format."""
+    """Raise `PassingError` if parsing fails because a response has an unexpected format."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
@@ -123,7 +126,8 @@ def _echoed_completions(answer: Any, sent: Sequence[Tokens]) -> Echo:
 def _echoed_prompts(answer: Any, sent: Sequence[Tokens]) -> Echo:
     rows: list[Row] = []
     for choice, tokens in zip(_choices(answer, len(sent)), sent, strict=True):
-        # The first token has no entry. Other entries may have a second key, the likeliest token
+        # The entry of the first token is empty. The other entries have the id of their token as a
+        # key, and may have the id of the likeliest token as a second key
         ids, facts = [], []
         expected = chain(map(str, tokens), repeat(""))
         for entry, token in zip(choice["prompt_logprobs"], expected, strict=False):
@@ -175,7 +179,7 @@ _COMPLETIONS = Dialect(  # OpenAI's completions with `echo`
 )
 DIALECTS = {
     "completions": _COMPLETIONS,
-    # vLLM's native `prompt_logprobs`; it generates at least one token
+    # vLLM's native `prompt_logprobs`; vLLM generates at least one token
     "vllm": replace(
         _COMPLETIONS,
         asks_echo={"prompt_logprobs": 1},
@@ -184,7 +188,8 @@ DIALECTS = {
     ),
     "sglang": Dialect(
         url="{root}/generate",
-        version_urls=("{root}/server_info", "{root}/get_server_info"),  # the second: old versions
+        # `get_server_info` is the URL of old versions
+        version_urls=("{root}/server_info", "{root}/get_server_info"),
         request=_generation,
         asks_echo={"logprob_start_len": 0},
         asks_alternatives="top_logprobs_num",
@@ -231,18 +236,20 @@ def _identity(answer: Any) -> str:
 
 
 class ScoringService:
-    """Model on a server that reads rows of token ids.
+    """Model on a server, which reads rows of token ids.
 
     Args:
         client: client that sends the requests.
-        tokenizer: `transformers` tokenizer, for the ids of tokens that are reported as texts.
+        tokenizer: `transformers` tokenizer. It gives the ids of tokens that a server reports as
+            texts.
 
     Attributes:
-        cap: number of alternatives to request; lowered if the server refuses it.
-        texts: text of each row of the last `echo`, empty if not reported.
-        version: version of the server; empty if not reported.
-        window: maximum number of tokens of an input; None if not reported.
-        probes: rows of `probes.probe_server`, and the values of their tokens, nats.
+        cap: number of alternatives to request; lowered if the server refuses this number.
+        texts: text of each row of the last `echo`; empty if the server does not report texts.
+        version: version of the server; empty if the server does not report it.
+        window: maximum number of tokens of an input; None if the server does not report it.
+        probes: rows of tokens with which `probes.probe_server` tests the server, and the values of
+            these tokens, nats.
     """
 
     def __init__(self, client: Client, tokenizer: Any) -> None:
@@ -259,14 +266,15 @@ class ScoringService:
     def echo(
         self, rows: Sequence[Tokens], *, batch: int | None = None, longest: float = math.inf
     ) -> list[FloatArray]:
-        """Return log-probabilities of each row's tokens given the earlier ones, (n_tokens,), nats.
+        """Return log p of each row's tokens given earlier tokens, (n_tokens,) each, nats.
 
         The value of the first token is nan.
 
         Args:
             rows: rows of at least two tokens each.
-            batch: number of rows in a request; by default that of the address.
-            longest: maximum time of retries, seconds, if shorter than `patience` of the address.
+            batch: number of rows in a request; by default `batch` of the address.
+            longest: maximum time of retries, seconds. If `patience` of the address is shorter,
+                `patience` is used instead.
 
         Raises:
             ServerFaultError: if a response does not match its request.
@@ -299,7 +307,7 @@ class ScoringService:
         return values
 
     def alternatives(self, prefixes: Sequence[Tokens]) -> list[dict[int, float]]:
-        """Return the likeliest next tokens after each prefix and their log-probabilities, nats.
+        """Return the likeliest next tokens after each prefix, with their log-probabilities, nats.
 
         Raises:
             ServerFaultError: if a value is not a log-probability; or see `Client.ask_all`.
@@ -327,7 +335,7 @@ class ScoringService:
                 self.cap = _CAPS[_CAPS.index(self.cap) + 1]
 
     def settle_fields(self, row: Tokens) -> None:
-        """Try a request; if the server refuses it, stop sending the fields for token ids.
+        """Try a request. If the server refuses it, omit the fields for token ids from now on.
 
         Raises:
             ModelError: if the server also refuses the request without these fields.
@@ -351,7 +359,7 @@ class ScoringService:
     def _check_row(
         self, sent: Tokens, values: list[float | None], ids: list[int] | None
     ) -> FloatArray:
-        """Return the values of the sent tokens, nan for the first token, or refuse the server."""
+        """Check a response to a row; return the values of the row's tokens, nan for the first."""
         n, max_generated = len(sent), self.address.max_tokens
         # Drop the ids of generated tokens; -1 means that the server has not reported an id
         read_ids = None if ids is None else ids[: max(n, len(values) - max_generated)]
@@ -362,8 +370,8 @@ class ScoringService:
             tokens = "" if read_ids is None else f" of the tokens {_shortened(read_ids)}"
             detail = f"It received the {n} tokens {_shortened(sent)} and returned {len(values)}"
             self.refuse(OTHER_TOKENS, f"{detail} values{tokens}.")
-        # A value of the first token means that the server has read another token before it. Some
-        # servers report 0 instead of no value
+        # If the first token has a value, the server has read a token before it. But some servers
+        # report 0 instead of no value
         if values[0] not in {None, 0.0}:
             detail = f"It returns {values[0]:.3f} nats for the first token, {sent[0]}."
             self.refuse(OTHER_TOKENS, detail)
@@ -375,7 +383,7 @@ class ScoringService:
         if value is None or not FLOOR < value <= _SLACK:
             value_text = "none" if value is None else f"{value:g}"
             self.refuse(
-                "it gives a token no value, or one that cannot be a log-probability",
+                "it gives a token no value, or a value that cannot be a log-probability",
                 f"{token} has the value {value_text}; models give every token some probability. "
                 "Check the log of the server (half precision may overflow), and settings that "
                 "exclude tokens.",
@@ -383,7 +391,7 @@ class ScoringService:
 
     @cached_property
     def _id_of_text(self) -> dict[str, int | None]:
-        """Id of the token with each text; None if several tokens have the same text."""
+        """Map from each text to the id of its token, or to None if several tokens have the text."""
         ids: dict[str, int | None] = {}
         for token in sorted(self._tokenizer.get_vocab().values()):
             text = self._tokenizer.decode([token], clean_up_tokenization_spaces=False)

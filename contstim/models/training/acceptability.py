@@ -60,13 +60,14 @@ class LabelledSentence(Sentence):
 def read_cola(path: Path | str) -> list[LabelledSentence]:
     """Read sentences with labels: 1 for acceptable, 0 for unacceptable.
 
-    CoLA's published files have four tab-separated columns and no header: source, label, the
-    author's mark, sentence. Tables (.csv, .tsv, .parquet, .jsonl) and tab-separated text with a
-    header need the columns `label` (or `acceptability`) and `sentence`.
+    Published files of the Corpus of Linguistic Acceptability (CoLA) have four tab-separated columns
+    and no header: source, label, the author's mark, sentence. Tables (.csv, .tsv, .parquet, .jsonl)
+    and tab-separated text with a header need the columns `label` (or `acceptability`) and
+    `sentence`.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column, has another label, or all its labels
-            are the same.
+        InputError: if the file cannot be read or lacks a column; if a label is neither 0 nor 1; or
+            if all labels are equal.
     """
     path = Path(path)
     sentences = _read_labelled(path, _columns(path))
@@ -78,15 +79,19 @@ def read_cola(path: Path | str) -> list[LabelledSentence]:
 def read_annotations(
     path: Path | str,
 ) -> tuple[list[LabelledSentence], dict[str, tuple[bool, ...]]]:
-    """Read labelled sentences and, by name of the feature, whether each sentence has the feature.
+    """Read labelled sentences and their grammatical features.
 
-    The format is that of CoLA's grammatical annotations. The file has a header, columns of
-    sentences and of labels (`label` or `acceptability`), and a column of 1 and 0 for each feature.
-    Letter case in the header does not matter.
+    The format is that of CoLA's grammatical annotations. The file has a header, a column of
+    sentences, a column of labels (`label` or `acceptability`), and a column of 1 and 0 for each
+    feature. Letter case in the header does not matter.
+
+    Returns:
+        The sentences. Also a map from the name of each feature to one value for each sentence: True
+        if the sentence has the feature.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column, or has no feature; or if a label, or
-            a number in a column of whole numbers, is neither 0 nor 1.
+        InputError: if the file cannot be read, lacks a column, or has no feature; if a label is
+            neither 0 nor 1; or if a column of whole numbers has a number other than 0 and 1.
     """
     path = Path(path)
     columns = _columns(path)
@@ -99,7 +104,7 @@ def read_annotations(
             continue
         if invalid is None:
             features[name] = tuple(value == "1" for value in values)
-        # A column of text is no feature; a column of other whole numbers is an error
+        # A column of text is not a feature. Whole numbers other than 0 and 1 are an error
         elif all(value.lstrip("-").isdigit() for value in values):
             raise InputError(
                 f"{path}, row {invalid + 1}: {name} must be 0 or 1, got "
@@ -133,21 +138,22 @@ def _columns(path: Path) -> Mapping[str, Sequence[Any]]:
         return read_table(path)
     rows = [line.split("\t") for line in read_text(path).split("\n") if line]
     if kind == ".tsv" and rows and any(name.startswith('"') for name in rows[0]):
-        return read_table(path)  # quotation marks of a table; CoLA's files have none
+        return read_table(path)  # the quotation marks show that this is not one of CoLA's files
     if not rows:
         raise InputError(
-            f"{path} is empty. Use a table with {', '.join(_COLA_COLUMNS)}, separated by tabs."
+            f"{path} is empty. Use a table with the columns {', '.join(_COLA_COLUMNS)}, separated "
+            "by tabs."
         )
     has_header = "sentence" in (name.lower() for name in rows[0])
     names = tuple(rows.pop(0)) if has_header else _COLA_COLUMNS
     if not rows or len(set(names)) < len(names):
-        raise InputError(f"{path} has a header but no rows, or duplicate columns.")
-    # Line numbers include a header, but no empty lines
+        raise InputError(f"{path} has only a header without rows, or has duplicate columns.")
+    # Line numbers count a header, but not empty lines
     for number, row in enumerate(rows, start=1 + has_header):
         if len(row) != len(names):
             raise InputError(
-                f"{path}, line {number}: {len(row)} columns between tabs; expected "
-                f"{len(names)}: {', '.join(names)}."
+                f"{path}, line {number} must have {len(names)} columns, separated by tabs "
+                f"({', '.join(names)}), got {len(row)}."
             )
     return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
@@ -166,11 +172,12 @@ def train_acceptability(
 ) -> list[Training]:
     """Fine-tune classifiers, and save them in the folders `restart-1`, `restart-2`, ….
 
-    All classifiers are trained and validated on the same sentences, see `split_sentences`. The seed
-    increases by 1 per restart. It determines the initial weights of the head, the order of
-    sentences, and dropout. Each folder also gets `training.json` with the losses of each epoch, and
-    `curve.png` with the perplexities, exp(loss). A finished restart is not repeated, and an
-    interrupted restart is resumed from its last checkpoint.
+    Each restart trains one classifier. The training sentences and the validation sentences are the
+    same in all restarts; see `split_sentences`. The seed increases by 1 per restart. The seed
+    determines the initial weights of the classification head, the order of sentences, and dropout.
+    Each folder also gets `training.json` with the losses of each epoch, and `curve.png` with the
+    perplexities, exp(loss). A finished restart is not repeated. An interrupted restart is resumed
+    from its last checkpoint.
 
     Args:
         sentences: labelled sentences, including those for validation.
@@ -181,17 +188,19 @@ def train_acceptability(
         device: see `train_network`.
         precision: see `train_network`.
         trust_remote_code: whether the pretrained checkpoint may run its Python code.
-        on_progress: callback after every step, with the number of the restart, from 1.
+        on_progress: function that is called after every step. Its arguments are the number of the
+            restart, from 1, and the progress.
 
     Returns:
-        The trainings in order of their seeds; `classifier:DIR` loads the classifier in a folder.
+        The trainings in order of their seeds. The specification `classifier:DIR` loads the
+        classifier in a folder.
 
     Raises:
-        InputError: if `restarts` is below 1, there are fewer training sentences than a batch has,
-            or a folder contains something else or a training with other settings, or cannot be
-            written.
-        ModelError: if the network cannot be loaded, the device does not exist, a sentence contains
-            a special token of the tokenizer, or the training diverges.
+        InputError: if `restarts` is below 1; if there are fewer training sentences than one batch
+            needs; if a folder contains other files, or a training with other settings; or if a
+            folder cannot be written.
+        ModelError: if the network cannot be loaded; if the device does not exist; if a sentence
+            contains a special token of the tokenizer; or if the training diverges.
     """
     if restarts < 1:
         raise InputError(f"`restarts` must be at least 1, got {restarts}.")
@@ -220,7 +229,7 @@ def classifier_task(
     *,
     trust_remote_code: bool = False,
 ) -> TrainingTask:
-    """Create the training task of a pretrained network with a new head for two labels."""
+    """Create the task of training a pretrained network with a new output layer for two labels."""
     loading = Loading(device="cpu", trust_remote_code=trust_remote_code)
     checkpoint = load_checkpoint(settings.base, loading, classifier=True, labels=LABELS)
     network, tokenizer = checkpoint.model, checkpoint.tokenizer
@@ -233,7 +242,7 @@ def classifier_task(
     def log_probs(rows: Tensor, present: Tensor) -> Tensor:
         # rows (b, 1 + l): a label and tokens, see `_rows`
         labels, ids, read = rows[:, 0], rows[:, 1:], present[:, 1:]
-        ids = ids.masked_fill(~read, pad)  # some networks compute positions from the padding
+        ids = ids.masked_fill(~read, pad)  # some networks find the padding by this token
         logits = network(input_ids=ids, attention_mask=read.long()).logits
         return -torch.nn.functional.cross_entropy(logits.float(), labels, reduction="none")
 
@@ -253,7 +262,7 @@ def classifier_task(
 
 
 def _rows(checkpoint: Checkpoint, sentences: Sequence[LabelledSentence]) -> list[IntArray]:
-    """Encode sentences as rows of a label and the tokens, truncated to the network's window."""
+    """Encode each sentence as a row: its label, and at most as many tokens as the network reads."""
     special = set(checkpoint.tokenizer.all_special_ids)
     rows = []
     read = tokens_of_texts(checkpoint.tokenizer, sentences)

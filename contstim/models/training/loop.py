@@ -1,10 +1,10 @@
 """The training loop: AdamW, clipped gradients, a learning rate that rises and falls.
 
-The result of an epoch depends only on the settings, the number of the epoch, and the weights and
-the optimizer state at its beginning. The settings and the number seed the random numbers. A run
-that is resumed after an epoch therefore gives the same result as an uninterrupted run. On a CPU,
-this is also true of a run that is resumed within an epoch, because the state of torch's random
-generator is restored.
+The result of an epoch depends only on the settings, the number of the epoch, and the state at the
+epoch's beginning: the weights and the optimizer state. The settings and the number of the epoch
+seed the random numbers. A run that is resumed after an epoch therefore has the result of an
+uninterrupted run. On a CPU, this is also true of a run that is resumed within an epoch, because the
+state of torch's random generator is restored.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
 
 _SAVE_EVERY = 300.0  # seconds between two checkpoints within an epoch
 _LARGEST_LOSS = 700.0  # nats; the perplexity of a larger loss exceeds the range of floats
-_POOL = 64  # number of batches whose rows are sorted by length together
+_POOL = 64  # number of batches in a pool, see `shuffled_batches`
 # Stages of a run, each with separate random numbers; epoch i is stage _EPOCHS + i
 BUILDING, _VALIDATION, _EPOCHS = 0, 1, 2
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingTask:
-    """Network to train, with its encoding of sentences and its predictions.
+    """Network to train, with functions that encode sentences and compute predictions.
 
     Attributes:
         encode: function that encodes sentences as rows of numbers.
         log_probs: function that returns log p of all predictions in a batch, (n,), nats. Its
-            arguments are the numbers (b, l) and a mask (b, l), False for padding. It draws random
-            numbers from torch's generator.
+            arguments are the numbers (b, l) and a mask (b, l), which is False for padding. If the
+            function needs random numbers, it draws them from torch's generator.
         save: function that writes the trained model into a folder.
         facts: facts about the data for the record, such as the size of the vocabulary.
     """
@@ -64,9 +64,9 @@ class Epoch:
     """Losses and times of one pass over the text.
 
     Attributes:
-        training_loss: mean loss of a prediction during the epoch, nats.
-        validation_loss: mean loss of a prediction in the validation sentences after the epoch,
-            nats.
+        training_loss: loss during the epoch, nats; the mean over predictions.
+        validation_loss: loss in the validation sentences after the epoch, nats; the mean over
+            predictions.
         predictions: number of predicted tokens, words, sentence ends or labels in training.
         cpu_seconds: processor time of all threads, including validation.
         wall_seconds: wall time, including validation.
@@ -103,16 +103,17 @@ class Progress:
 
 
 class Trainer:
-    """The training loop; its state consists of weights, optimizer state, and the attributes below.
+    """The training loop. Its state is the weights, the optimizer state, and the attributes below.
 
-    With `bf16`, computations are in bfloat16 where this is safe; weights are always float32.
+    With `bf16`, computations are in bfloat16 where this is safe. Weights are always float32.
 
     Attributes:
         curve: finished epochs.
         best: weights after the best epoch, by name.
         part: state of an unfinished epoch: finished steps, sum of losses (nats), number of
             predictions, processor time and wall time (seconds).
-        generators: states of torch's random generators within an epoch, the CPU's first.
+        generators: states of torch's random generators in an unfinished epoch, first the CPU's
+            generator.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class Trainer:
             bound_onednn_memory()
             use_onednn(task.network)
         task.network.to(device)
-        # Vectors have no weight decay: biases, and scales of layer norms
+        # Weight decay does not apply to vectors, which are biases and scales of layer norms
         weights = list(task.network.parameters())
         groups: list[dict[str, Any]] = [
             {"params": [w for w in weights if w.dim() > 1], "weight_decay": settings.weight_decay},
@@ -150,14 +151,14 @@ class Trainer:
         self.steps = self.steps_an_epoch * settings.epochs
 
     def run(self, report: Callable[[Progress], None], save: Callable[[], None]) -> str:
-        """Train to the end, load the best weights, and return the reason for the end, as a clause.
+        """Train to the end, load the best weights, and return why the training ended, as a clause.
 
         Args:
             report: callback after every step.
             save: callback that saves the state, called after every epoch and every few minutes.
 
         Raises:
-            ModelError: if the loss becomes too large or nan, or the weights are not finite.
+            ModelError: if the loss becomes too large or nan, or if a weight is not finite.
         """
         while (reason := self._end()) is None:
             self.curve = (*self.curve, self._epoch(report, save))
@@ -174,8 +175,8 @@ class Trainer:
                 weight.copy_(self.best[name])
                 if not bool(torch.isfinite(weight).all()):
                     raise ModelError(
-                        f"The training gave values in {name} that are not finite, so no model was "
-                        "saved. Lower `learning_rate` or `clip`, and train in another folder."
+                        f"After the training, {name} has values that are not finite, so no model "
+                        "was saved. Lower `learning_rate` or `clip`, and train in another folder."
                     )
         self.task.network.eval()
         return reason
@@ -229,7 +230,7 @@ class Trainer:
             )
 
     def validate(self) -> float:
-        """Compute the mean validation loss, nats, with the same random masks every time."""
+        """Compute the mean validation loss, nats, with equal random masks in all epochs."""
         total, count = 0.0, 0
         self.task.network.eval()
         with torch.inference_mode(), seeded(self.settings.seed, _VALIDATION, self._device):
@@ -256,7 +257,7 @@ class Trainer:
 
 
 def best_of(curve: Sequence[Epoch]) -> int:
-    """Return the index of the epoch with the lowest validation loss, the first one in ties."""
+    """Return the index of the epoch with the lowest validation loss; in a tie, the first one."""
     return min(range(len(curve)), key=lambda number: curve[number].validation_loss)
 
 
@@ -273,8 +274,8 @@ def _lengths(rows: Sequence[IntArray]) -> IntArray:
     return np.fromiter(map(len, rows), np.int64, len(rows))
 
 
-# States of torch's generators, which draw dropout and masks. NumPy draws the batches of a resumed
-# epoch again from their seed, so no state is stored for them
+# Return the states of torch's generators, which draw dropout and masks. NumPy draws the batches of
+# a resumed epoch again from the seed, so the state of NumPy's generator is not needed
 def _generators(device: str) -> tuple[Tensor, ...]:
     cpu = torch.get_rng_state()
     return (cpu, torch.cuda.get_rng_state()) if device.startswith("cuda") else (cpu,)
@@ -289,7 +290,7 @@ def _restore_generators(states: tuple[Tensor, ...], device: str) -> None:
 
 @contextmanager
 def seeded(seed: int, stage: int, device: str) -> Iterator[None]:
-    """Seed torch's random numbers from a seed and a stage, within a `with` statement."""
+    """Within a `with` statement, seed torch's random numbers from a seed and a stage."""
     gpus = [torch.cuda.current_device()] if device.startswith("cuda") else []
     with torch.random.fork_rng(gpus):
         torch.manual_seed(int(np.random.SeedSequence([seed, stage]).generate_state(1)[0]))
@@ -299,8 +300,8 @@ def seeded(seed: int, stage: int, device: str) -> Iterator[None]:
 def shuffled_batches(lengths: IntArray, size: int, rng: np.random.Generator) -> list[IntArray]:
     """Divide all rows into random batches of `size` rows of similar length.
 
-    One batch may have fewer rows. The rows are shuffled and divided into pools of 64 batches. In
-    each pool, they are sorted by length and divided into batches. Then all batches are shuffled.
+    One batch may have fewer rows. All rows are shuffled and divided into pools of 64 batches. In
+    each pool, rows are sorted by length and divided into batches. Then all batches are shuffled.
     """
     order = rng.permutation(len(lengths))
     pools = np.split(order, range(_POOL * size, len(order), _POOL * size))

@@ -1,14 +1,14 @@
 """Files of a training: the checkpoint of an unfinished run, and the record of a finished run.
 
 The checkpoint is a safetensors file with the weights, the best weights so far and AdamW's moments.
-Its metadata contain the settings and the curve as text. The file is replaced after every epoch, and
-every five minutes within an epoch. The previous file remains until the new file is complete. The
-tensors have these names:
+Its metadata contain the settings and the curve as text. The curve is the list of losses by epoch.
+The file is replaced after every epoch, and every five minutes within an epoch. The previous file
+remains until the new file is complete. The tensors have these names:
 
-    weights/NAME                  a weight of the network
-    best/NAME                     the same weight after the best epoch
-    exp_avg/NAME, …               AdamW's moments of the same weight
-    chance/0, chance/1            states of the random generators, within an epoch only
+    weights/NAME                  weight NAME of the network
+    best/NAME                     weight NAME after the best epoch
+    exp_avg/NAME, …               AdamW's moments of weight NAME
+    chance/0, chance/1            states of the random generators; only within an epoch
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Training:
 
     @property
     def best(self) -> Epoch:
-        """Epoch with the lowest validation loss, whose weights the model has."""
+        """Epoch with the lowest validation loss; the model has the weights of this epoch."""
         return self.curve[best_of(self.curve)]
 
     @property
@@ -92,7 +92,7 @@ class Training:
         """Read the record of a finished training from its folder.
 
         Raises:
-            InputError: if there is no record, or it is not the record of a training.
+            InputError: if the folder has no record, or if the file is not a record of a training.
         """
         path = out / RECORD
         try:
@@ -104,7 +104,7 @@ class Training:
             return cls(out, curve, record.pop("ended"), record)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(
-                f"{path} is not a record of a training ({error}). Name another folder."
+                f"{path} is not a record of a training ({error}). Use another folder."
             ) from error
 
 
@@ -112,7 +112,7 @@ def write_checkpoint(folder: Path, identity: Identity, trainer: Trainer) -> None
     """Replace the checkpoint of a folder.
 
     Raises:
-        InputError: if the checkpoint cannot be written; the previous one remains.
+        InputError: if the checkpoint cannot be written; the previous checkpoint remains.
     """
     tensors = {f"best/{name}": tensor for name, tensor in trainer.best.items()}
     for name, weight in trainer.task.network.named_parameters():
@@ -138,7 +138,7 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
     run = _read_run(path)
     trainer.curve = tuple(Epoch(**epoch) for epoch in run["curve"])
     trainer.part = tuple(run["part"])
-    # Group tensors by the first part of their names; groups other than these three are moments
+    # Group tensors by the first part of their names. Any group other than these three is a moment
     parts: dict[str, dict[str, Any]] = {"best": {}, "weights": {}, "chance": {}}
     for key, tensor in safetensors.torch.load_file(path).items():
         part, _, name = key.partition("/")
@@ -151,7 +151,9 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
         for name, weight in parameters.items():
             weight.copy_(weights[name])
             moments = {m: of[name].to(weight.device) for m, of in parts.items() if name in of}
-            if moments:  # there are none before the first step, or for weights without a gradient
+            # Before the first step, no weight has moments. Weights without a gradient never have
+            # them
+            if moments:
                 trainer.optimizer.state[weight] = moments
     trainer.generators = tuple(chance[name] for name in sorted(chance))
 
@@ -160,36 +162,38 @@ def is_begun(folder: Path, identity: Identity) -> bool:
     """Return True if a folder contains a run with these settings, False if it is empty or missing.
 
     Raises:
-        InputError: if the folder contains something else, or a run with other settings.
+        InputError: if the folder contains other files, or a run with other settings.
     """
     if not folder.exists():
         return False
     if not folder.is_dir():
-        raise InputError(f"Cannot write to {folder}: it is a file. Name another folder.")
-    # The checkpoint first: while it exists, the run is unfinished, even if there is a record
+        raise InputError(f"Cannot write to {folder}: it is a file. Use another folder.")
+    # Look for the checkpoint first. While it exists, the run is unfinished, even if there is a
+    # record
     if (folder / CHECKPOINT).is_file():
         old = _read_run(folder / CHECKPOINT)["settings"]
     elif (folder / RECORD).is_file():
         old = Training.from_file(folder).facts["settings"]
     elif any(not path.name.startswith(".") for path in folder.iterdir()):
         raise InputError(
-            f"{folder} is not empty and contains no training of this command. Name another folder."
+            f"{folder} is not empty, but contains no training that this command can resume. Use "
+            "another folder."
         )
     else:
         return False
-    new = json.loads(json.dumps(dict(identity)))  # as in the stored settings: tuples become lists
+    new = json.loads(json.dumps(dict(identity)))  # converts tuples to lists, as in stored settings
     for name in (*new, *old):
         if new.get(name) != old.get(name):
             raise InputError(
-                f"`{name.removesuffix('_sha256')}` must be that of the training in {folder}, "
-                f"{old.get(name)!r}, got {new.get(name)!r}. Use the earlier value to continue, or "
-                "name another folder."
+                f"`{name.removesuffix('_sha256')}` must be {old.get(name)!r}, as in the training "
+                f"that {folder} contains, got {new.get(name)!r}. Use the earlier value to "
+                "continue, or use another folder."
             )
     return True
 
 
 def forget_checkpoint(folder: Path) -> None:
-    """Remove the checkpoint of a folder, and partial files of a killed run."""
+    """Remove the checkpoint of a folder, and unfinished checkpoint files of killed runs."""
     (folder / CHECKPOINT).unlink(missing_ok=True)
     for partial in folder.glob(f".{CHECKPOINT}.*.partial"):
         partial.unlink(missing_ok=True)

@@ -41,7 +41,7 @@ _TOO_LARGE = (
     "The network does not fit into memory. Use smaller sizes, a smaller vocabulary, or a "
     "smaller `batch_size`."
 )
-_ADAPTIVE_FROM = 4_000  # words; for fewer words, a plain softmax is fast enough
+_ADAPTIVE_FROM = 4_000  # words; with a smaller vocabulary, a plain softmax is fast enough
 
 
 def train_network(
@@ -56,32 +56,35 @@ def train_network(
 ) -> record.Training:
     """Train a network on a text and save it in a folder.
 
-    `load_model` loads a recurrent network as `lstm:DIR` (or `rnn`, `bilstm`), and a small
-    transformer as `hf:DIR`. The transformer and its tokenizer are saved in the format of
-    `transformers`.
+    `load_model` loads the trained network. The specification of a recurrent network in the folder
+    DIR is `rnn:DIR`, `lstm:DIR` or `bilstm:DIR`. That of a small transformer is `hf:DIR`. The
+    transformer and its tokenizer are saved in the format of `transformers`.
 
-    GPT-2 predicts every token of a sentence and the end of the sentence. BERT predicts hidden
-    tokens. By default, the share of hidden tokens is random for each sentence, because the passes
-    of rule `chain` hide any number of words from 1 to all words. The original BERT always hid 15 %.
+    GPT-2 predicts every token of a sentence and the end of the sentence. BERT predicts tokens that
+    are hidden from it. By default, the proportion of hidden tokens is random for each sentence. The
+    reason is that the scoring rule `chain` hides any number of words, from one word to all words.
+    The original BERT always hid 15 % of the tokens.
 
     The folder also gets `training.json` and `curve.png`. A call with the text and settings of an
-    interrupted training resumes it from its last checkpoint; on a CPU, the result is the same as
-    without interruption. The result of a finished training is read from the folder.
+    interrupted training resumes this training from its last checkpoint. On a CPU, the result is
+    that of an uninterrupted training. If the training has finished, its result is read from the
+    folder.
 
     Args:
         sentences: text, including the sentences for validation. Sentences with more tokens than a
             transformer reads are truncated.
         out: folder of the model, created if necessary.
-        network: kind and sizes; by default an LSTM with the sizes of Golan et al. (2023).
-        training: settings of the training; the default depends on the kind.
+        network: kind and sizes of the network; by default an LSTM with the sizes of Golan et al.
+            (2023).
+        training: settings of the training; the default depends on the kind of network.
         device: device to use; `auto` is a GPU if there is one.
         precision: float format; `auto` is bfloat16 on a GPU that supports it, otherwise float32.
-        on_progress: callback after every step.
+        on_progress: function that is called with the progress after every step.
 
     Raises:
-        InputError: if there are fewer training sentences than a batch has, or fewer distinct words
-            or tokens than requested; or if the folder contains something else or a training with
-            other settings, or cannot be written.
+        InputError: if there are fewer training sentences than one batch needs; if the text has
+            fewer distinct words or tokens than requested; if the folder contains other files, or a
+            training with other settings; or if the folder cannot be written.
         ModelError: if the device does not exist, lacks memory or does not support the precision; if
             a sentence contains a special token of the tokenizer; or if the training diverges.
     """
@@ -109,12 +112,12 @@ def train_network(
 
 
 def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> TrainingTask:
-    """Create the training task of a recurrent network, with the vocabulary of a text."""
+    """Create the task of training a recurrent network with the vocabulary of a text."""
     words = WordList.from_sentences(
         text, size=settings.vocabulary_size, min_count=settings.min_count
     )
-    # The adaptive softmax (Grave et al. 2017) divides words, the most frequent first, into three
-    # clusters: the first 10 %, the next 30 %, and the other 60 %. Small networks have one softmax
+    # The adaptive softmax (Grave et al. 2017) divides words into three clusters: the most frequent
+    # 10 %, the next 30 %, and the remaining 60 %. Small networks have a single softmax
     large = len(words) >= _ADAPTIVE_FROM and settings.hidden >= 64
     network = RecurrentNetwork(
         Shape(
@@ -153,16 +156,17 @@ def train_task(
     precision: TrainingPrecision,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> record.Training:
-    """Train from the start, or from the last checkpoint of the same run, and save the model.
+    """Train from the start, or from the last checkpoint of an interrupted run, and save the model.
 
     A finished run is not repeated.
 
-    `build` makes the task from the training sentences. If `validation` is None, a share of
-    `sentences` is held out. For other arguments and errors, see `train_network`.
+    `build` makes the task from the training sentences. `validation` are the sentences for
+    validation; if it is None, a part of `sentences` is held out for validation. For other arguments
+    and errors, see `train_network`.
     """
     device_name = resolve_device(device)
     bf16 = _computes_in_bf16(precision, device_name)
-    # A run in the same folder is resumed only if these values are the same
+    # A run in the folder is resumed only if it has exactly these values
     identity: dict[str, object] = {
         **asdict(network),
         **asdict(settings),
@@ -179,9 +183,9 @@ def train_task(
         training, held_out = split_sentences(sentences, settings)
     if len(training) < settings.batch_size:
         raise InputError(
-            f"`batch_size` must be at most {len(training):,}, the number of sentences without the "
-            f"{len(held_out):,} for validation, got {settings.batch_size:,}. Lower `batch_size`, "
-            "or use a longer text."
+            f"`batch_size` must be at most {len(training):,}, the number of training sentences "
+            f"({len(held_out):,} other sentences are for validation), got "
+            f"{settings.batch_size:,}. Lower `batch_size`, or use a longer text."
         )
     with seeded(settings.seed, BUILDING, device_name), fitting_memory(_TOO_LARGE):
         task = build(training)
@@ -202,7 +206,7 @@ def train_task(
         "device": device_name,
         "threads": torch.get_num_threads(),
     }
-    # Remove the checkpoint last: if this run is killed before that, the next run can still write
+    # Remove the checkpoint last. If this run is killed earlier, the next run can then still write
     # the missing files
     task.save(out)
     write_training_text(out, sentence_hashes(chain(training, held_out)))
@@ -215,7 +219,7 @@ def train_task(
 def _run(
     trainer: Trainer, out: Path, identity: Identity, report: Callable[[Progress], None] | None
 ) -> str:
-    """Train, write checkpoints, and return the reason for the end, as a clause."""
+    """Train, write checkpoints, and return why the training ended, as a clause."""
     try:
         with fitting_memory(_TOO_LARGE):
             return trainer.run(
@@ -234,7 +238,7 @@ def _run(
 def split_sentences(
     sentences: Sequence[_Sentence], settings: TrainingSettings
 ) -> tuple[list[_Sentence], list[_Sentence]]:
-    """Return the sentences for training, and those for validation (at least one)."""
+    """Return the sentences for training, and the sentences for validation (at least one)."""
     order = np.random.default_rng(settings.seed).permutation(len(sentences))
     n_held_out = max(1, round(settings.validation * len(sentences)))
     rows = np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
@@ -243,7 +247,7 @@ def split_sentences(
 
 
 def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
-    """Return True if the network computes in bfloat16 (by autocast; weights are float32)."""
+    """Return True if the network computes in bfloat16, with float32 weights and autocast."""
     check_choice("precision", precision, TrainingPrecision)
     supports_bf16 = device != "cuda" or torch.cuda.is_bf16_supported()
     if precision == "bfloat16" and not supports_bf16:

@@ -19,8 +19,8 @@ TrainingPrecision: TypeAlias = Literal["auto", "float32", "bfloat16"]
 _VocabularySize = Annotated[
     int | None,
     Help(
-        "Size of the vocabulary; by default that of the text, with at most 20,000 words or "
-        "8,000 tokens.",
+        "Size of the vocabulary. By default, this is the size of the text's vocabulary, at most "
+        "20,000 words or 8,000 tokens.",
         at_least=1,
     ),
 ]
@@ -55,7 +55,8 @@ class TrainingSettings(_Settings):
     learning_rate: Annotated[
         float,
         Help(
-            "Peak learning rate, after the warm-up; it then decreases linearly to zero.",
+            "Peak learning rate, at the end of the warm-up. The learning rate then decreases "
+            "linearly to zero.",
             above=0,
             at_most=1e38,
         ),
@@ -67,7 +68,7 @@ class TrainingSettings(_Settings):
         ),
     ] = 0.02
     weight_decay: Annotated[
-        float, Help("Weight decay of AdamW, for weight matrices.", at_least=0)
+        float, Help("Weight decay of AdamW. It applies to weight matrices.", at_least=0)
     ] = 0.01
     clip: Annotated[float, Help("Maximum norm of the gradient.", above=0, at_most=1e38)] = 1.0
     validation: Annotated[
@@ -76,7 +77,8 @@ class TrainingSettings(_Settings):
     patience: Annotated[
         int,
         Help(
-            "Number of epochs without a better validation loss before training stops.", at_least=1
+            "Training stops after this number of epochs without a better validation loss.",
+            at_least=1,
         ),
     ] = 2
     seed: Seed = 0
@@ -106,10 +108,11 @@ class TransformerSettings(_Settings):
     Attributes:
         kind: `gpt2` (byte-level BPE) or `bert` (WordPiece).
         window: maximum number of tokens, including special tokens.
-        mask_share: for `bert`, share of hidden tokens; by default random for each sentence, from
-            one token to all tokens.
-        masking: for `bert`, weighting of hidden tokens. With `any-order`, the loss is the bound of
-            masked diffusion: the mean loss over all orders in which tokens can be uncovered.
+        mask_share: for `bert`, proportion of tokens that training masks. By default, it is random
+            for each sentence, from one token to all tokens.
+        masking: for `bert`, weighting of masked tokens. With `any-order`, the loss is the bound of
+            masked diffusion. This is the mean loss over all orders of the tokens, if a fully masked
+            sentence is unmasked token by token.
 
     Raises:
         InputError: if a value is out of range.
@@ -127,7 +130,7 @@ class TransformerSettings(_Settings):
     mask_share: Annotated[
         float | None,
         Help(
-            "Proportion of tokens that training masks; by default random for every sentence.",
+            "Proportion of tokens that training masks. By default, it is random for each sentence.",
             above=0,
             below=1,
         ),
@@ -135,8 +138,8 @@ class TransformerSettings(_Settings):
     masking: Annotated[
         Masking,
         Help(
-            "Weight of masked tokens: plain, equal weights; any-order, as in masked "
-            "diffusion: n/m each, if m of the n tokens of a sentence are masked."
+            "Weight of masked tokens. With plain, all weights are equal. With any-order, each "
+            "weight is n/m if m of a sentence's n tokens are masked, as in masked diffusion."
         ),
     ] = "plain"
 
@@ -148,8 +151,8 @@ class TransformerSettings(_Settings):
             )
         if self.mask_share is not None and self.masking == "any-order":
             raise InputError(
-                "`mask_share` must not be set with `masking` any-order, which draws a share for "
-                "every sentence. Remove `mask_share`."
+                "`mask_share` must not be set if `masking` is any-order, which draws a random "
+                "proportion for every sentence. Remove `mask_share`."
             )
 
 
@@ -159,7 +162,7 @@ class ClassifierSettings:
 
     Attributes:
         kind: `acceptability`.
-        base: checkpoint to fine-tune: a folder, or a name on the hub.
+        base: pretrained checkpoint to fine-tune, a folder or a name on the Hugging Face hub.
     """
 
     kind: Literal["acceptability"] = "acceptability"
@@ -172,17 +175,17 @@ NETWORKS: dict[str, tuple[RecurrentSettings | TransformerSettings, TrainingSetti
     **{kind: (RecurrentSettings(kind), TrainingSettings()) for kind in get_args(RecurrentKind)},
     **{k: (TransformerSettings(k), TRANSFORMER_TRAINING) for k in get_args(TransformerKind)},
 }
-"""Default settings of network and training, by the kind of network."""
+"""Default settings of the network and of its training, by the kind of network."""
 
 FINE_TUNING = TrainingSettings(epochs=4, learning_rate=2e-5, warmup=0.1, validation=0.1, patience=4)
 
 
 def trained_specification(kind: str, out: Path | str) -> str:
-    """Return the specification of a model that is trained into a folder.
+    """Return the specification of a trained model, given the output of its training.
 
     Args:
         kind: `ngram`, or a key of `NETWORKS`.
-        out: output folder; for n-grams the file name without `.arpa`.
+        out: output folder; for an n-gram model, the path of its file without `.arpa`.
     """
     if kind == "ngram":
         return f"kenlm:{out}.arpa"

@@ -30,7 +30,7 @@ _BERT_SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def transformer_task(text: Sequence[Sentence], settings: TransformerSettings) -> TrainingTask:
-    """Create the training task of a small transformer, with a tokenizer for a text."""
+    """Create the task of training a small transformer, and train its tokenizer on a text."""
     tokenizer = train_tokenizer(text, settings.kind, settings.vocabulary_size, settings.window)
     network, log_probs = {"gpt2": _gpt2, "bert": _bert}[settings.kind](tokenizer, settings)
     rows = partial(_rows, tokenizer, settings.kind)
@@ -106,26 +106,28 @@ def _bert(tokenizer: Any, settings: TransformerSettings) -> tuple[Any, LogProbs]
 
 
 def draw_hidden(words: Tensor, share: float | None) -> Tensor:
-    """Draw a mask (b, l) of random tokens to hide: a share of each row's `words`, rounded up.
+    """Draw random tokens to hide in each row, as a mask (b, l).
 
     Args:
         words: mask (b, l) of the tokens that may be hidden.
-        share: share of these tokens to hide; None to draw a share for each row.
+        share: proportion of these tokens to hide, rounded up to a whole token; None to draw a
+            random proportion for each row.
     """
     shares = torch.rand(len(words), device=words.device) if share is None else share
-    # (b,) number of tokens to hide in each row; at least one, since each row needs a loss
+    # (b,): number of tokens to hide in each row, at least one, since each row needs a loss
     counts = torch.clamp(torch.ceil(shares * words.sum(1)), min=1)
-    # A random rank for each token of a row; tokens that must remain visible have the highest ranks
+    # Each token gets a random rank in its row. Tokens that must remain visible get the highest
+    # ranks
     noise = torch.rand(words.shape, device=words.device).masked_fill(~words, 2.0)
     ranks = noise.argsort(dim=1).argsort(dim=1)
     return words & (ranks < counts[:, None])
 
 
 def over_orders(answers: Tensor, hidden: Tensor, words: Tensor) -> Tensor:
-    """Estimate each token's part of the mean log-probability over all orders of the tokens.
+    """Estimate each token's part of the sentence's mean log-probability over orders of tokens.
 
-    Of n tokens, m random ones are hidden, with m uniform from 1 to n. An unbiased estimate of the
-    mean is then n/m times the sum of the m hidden tokens' log-probabilities. See Hoogeboom et al.
+    m of a row's n tokens are hidden at random, where m is uniform from 1 to n. An unbiased estimate
+    of the mean is n/m times the sum of the m hidden tokens' log-probabilities. See Hoogeboom et al.
     (2022, *Autoregressive diffusion models*, the order-agnostic objective) and Nie et al. (2025,
     *Large language diffusion models*, equations 3 and 6).
 
@@ -135,7 +137,8 @@ def over_orders(answers: Tensor, hidden: Tensor, words: Tensor) -> Tensor:
         words: mask (b, l) of the tokens that may be hidden.
 
     Returns:
-        Parts of all tokens that may be hidden, row by row, (n_words,), nats; 0 for visible tokens.
+        Parts of the tokens that may be hidden, row by row, (n_words,), nats. The part of a token
+        that is visible is 0.
     """
     weight = words.sum(1).to(answers.dtype) / hidden.sum(1)  # (b,): n/m of each row
     parts = torch.zeros(words.shape, dtype=answers.dtype, device=answers.device)
@@ -151,7 +154,7 @@ def _log_probs(logits: Tensor, numbers: Tensor) -> Tensor:
 def _rows(tokenizer: Any, kind: str, sentences: Sequence[Sentence]) -> list[IntArray]:
     """Encode sentences as tokens between two special tokens."""
     rows = tokens_of_texts(tokenizer, sentences)
-    if kind == "gpt2":  # BERT's tokenizer adds [CLS] and [SEP] itself
+    if kind == "gpt2":  # BERT's tokenizer itself adds [CLS] and [SEP]
         rows = [[tokenizer.bos_token_id, *row, tokenizer.eos_token_id] for row in rows]
     return [np.array(row, np.int64) for row in rows]
 
@@ -174,20 +177,21 @@ def save_pretrained(network: Any, tokenizer: Any, folder: Path) -> None:
 def train_tokenizer(
     sentences: Sequence[Sentence], kind: TransformerKind, size: int | None, window: int
 ) -> Any:
-    """Train a `transformers` tokenizer for a text; it distinguishes case and accents.
+    """Train a `transformers` tokenizer on a text. The tokenizer distinguishes case and accents.
 
-    `size` is the number of tokens; by default all tokens that the text yields, at most 8,000.
-    `window` is the maximum number of tokens of the network's input.
+    `size` is the number of tokens in the vocabulary. By default, the vocabulary has all tokens that
+    the text yields, at most 8,000. `window` is the maximum number of tokens of the network's input.
 
     Raises:
-        InputError: if the text cannot yield the requested number of tokens: it is too short, or has
-            too many distinct characters.
+        InputError: if the text cannot yield `size` tokens, because it is too short or has too many
+            distinct characters.
     """
     tokenizer = {"gpt2": _byte_level_bpe, "bert": _word_piece}[kind](sentences, size or 8_000)
     if size is not None and len(tokenizer) != size:
         raise InputError(
             "`vocabulary_size` must be a number of tokens that the text can yield, such as "
-            f"{len(tokenizer):,}, got {size:,}. Set this number, or remove `vocabulary_size`."
+            f"{len(tokenizer):,}, got {size:,}. Set `vocabulary_size` to {len(tokenizer):,}, or "
+            "remove it."
         )
     tokenizer.model_max_length = window
     return tokenizer
@@ -214,9 +218,9 @@ def _byte_level_bpe(sentences: Iterable[Sentence], size: int) -> Any:
 def _word_piece(sentences: Sequence[Sentence], size: int) -> Any:
     """Train a WordPiece tokenizer, reproducibly.
 
-    The library breaks ties by token id. It assigns ids to the characters inside words in the order
-    of a hash table, which differs between processes. So these characters are passed as special
-    tokens, in alphabetical order, to give them fixed ids.
+    The library `tokenizers` breaks ties by token id. It assigns ids to the characters inside words
+    in the order of a hash table. This order differs between processes. So these characters are
+    passed as special tokens in alphabetical order, which gives them fixed ids.
     """
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
     from transformers import BertTokenizer

@@ -1,5 +1,8 @@
 """Triplets for every pair of models: workers search, and each result is stored immediately.
 
+A triplet is a natural sentence with two synthetic sentences. Each of the two models rejects one
+synthetic sentence and accepts the other. Workers are processes that load models and execute tasks.
+
     SearchQuestion: triplets for each pair, recipe, constraints, seed
         |
     [natural_walk]  natural sentences of each pair of models, in the pair's own order
@@ -22,13 +25,13 @@
         |
     TripletResults: triplets, failures, statistics of each pair
 
-The pool and the executors are those of `contstim.jobs`.
+The pool and the executors are in `contstim.jobs`. These are the modules of this folder:
 
-triplets     the whole job, from a question to its results
-question     settings of a study's searches, and the settings that determine a result
-queues       order of the natural sentences of each pair; order of the searches of all pairs
+triplets     the whole job, from its settings to its results
+question     `SearchQuestion`: the settings of a study's searches
+queues       order of each pair's natural sentences; order of the searches of all pairs
 tasks        tasks of workers: inspect a model, search for a triplet
-floors       floors of plausibility: lowest log-probabilities of a study's sentences
+floors       floors of plausibility: lowest log-probabilities that natural sentences may have
 so_far       triplets, statistics and progress while searches run
 results      triplets, failures and statistics, with the user's names of the models
 """

@@ -1,4 +1,8 @@
-"""Floors of plausibility: lowest log-probabilities of a study's sentences, by number of words."""
+"""Floors of plausibility.
+
+A floor is the lowest log-probability that a natural sentence may have under a model. It depends on
+the sentence's number of words. Searches skip natural sentences below a floor.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +31,8 @@ if TYPE_CHECKING:
 MAX_REFERENCE_SENTENCES = 1_000
 """Maximum number of natural sentences of each length whose scores determine a floor.
 
-A masked model scores these sentences in minutes, not hours. The limit costs little precision: a
-floor at the first quartile has a standard error of 1.4 percentage points.
+A masked model scores these sentences in minutes, not hours. The limit costs little precision: the
+standard error of a floor at the first quartile is 1.4 percentage points.
 """
 
 _SENTENCES_PER_TASK = 200
@@ -57,10 +61,17 @@ class ScoringTask(WorkerTask[SearchContext]):
 
 @dataclass(frozen=True)
 class NaturalScores:
-    """Scores of a study's natural sentences, and the values that depend on them.
+    """Scores of a study's natural sentences, with their floors and standard deviations.
 
-    Stored values are used if a stored search began from one of the sentences. So the values, and
-    results that depend on them, stay the same if sentences are added or removed later.
+    The store keeps floors and standard deviations. They are used again if a stored search began
+    from one of the sentences. So they do not change if sentences are added or removed later.
+    Results that depend on them do not change, either.
+
+    Attributes:
+        profiles: specification of a model → facts about the model.
+        sentences: natural sentences of the study.
+        store: store of the study's results.
+        workers: processes that load models and score sentences.
     """
 
     profiles: Mapping[str, ModelProfile]
@@ -70,7 +81,7 @@ class NaturalScores:
 
     @cached_property
     def _keys(self) -> dict[str, tuple[str, str]]:
-        """Model → fingerprint, and digest of the words that a search may use."""
+        """Model → its fingerprint, and a digest of the words that a search may use."""
         return {
             model: (profile.convention.fingerprint, describe_words(profile.words))
             for model, profile in self.profiles.items()
@@ -104,7 +115,7 @@ class NaturalScores:
     def sds(self) -> dict[str, float]:
         """Return the standard deviation of each model's scores of natural sentences.
 
-        If all units are nats, the result is empty.
+        If the scores of all models are in nats, the result is empty.
 
         Raises:
             ModelError: see `pooled_sd`.
@@ -130,8 +141,8 @@ class NaturalScores:
     ) -> dict[str, dict[Sentence, float]]:
         """Let workers score sentences; return model → sentence → score.
 
-        `sentences` has the sentences of each model. Sentences that the model cannot score are left
-        out.
+        `sentences` maps each model to its sentences. Sentences that the model cannot score are
+        omitted from the result.
         """
         size = _SENTENCES_PER_TASK
         tasks = [
@@ -149,9 +160,9 @@ def reference_sentences(
 ) -> tuple[Sentence, ...]:
     """Return the natural sentences whose scores determine floors.
 
-    At most `MAX_REFERENCE_SENTENCES` of each length are chosen by a hash of their texts. So the
-    order of `sentences` does not matter. `words` are the words that the model knows; None for
-    all.
+    At most `MAX_REFERENCE_SENTENCES` of each number of words are chosen, by a hash of their texts.
+    So the order of `sentences` does not matter. Sentences that contain a word outside `words` are
+    never chosen; None allows all words.
     """
     known = [s for s in dict.fromkeys(sentences) if not (words and words.missing_words(s))]
     in_random_order = sorted(known, key=lambda sentence: digest([sentence.text]))
@@ -170,8 +181,9 @@ def floors_of(scores: Mapping[Sentence, float], quantile: float) -> dict[int, fl
     floors = {}
     by_length = grouped((len(sentence), log_prob) for sentence, log_prob in scores.items())
     for n_words, log_probs in sorted(by_length.items()):
-        # Subtract 1e-9, because a rounding error may raise a whole number: .28 * 25 > 7
+        # Subtract 1e-9, because a product can exceed a whole number by a rounding error:
+        # .28 * 25 > 7
         rank = max(1, ceil(quantile * len(log_probs) - 1e-9))
-        # Do not interpolate, which is impossible between -inf and a number
+        # Do not interpolate, since this is impossible between -inf and a number
         floors[n_words] = float(sorted(log_probs)[rank - 1])
     return floors

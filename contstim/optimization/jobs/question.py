@@ -1,4 +1,8 @@
-"""Settings of a study's searches, and the settings that determine a result."""
+"""Settings of a study's searches.
+
+Part of these settings, `SearchQuestion.key`, identifies stored results: a result is used again only
+if the key is unchanged.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +22,21 @@ if TYPE_CHECKING:
 _NOT_IN_KEY = frozenset({"per_pair", "exclude", "allow_unknown", "judge"})
 """Fields that are not in `SearchQuestion.key`.
 
-`per_pair` does not affect a single search. `TripletTask.key` contains the excluded words, the words
-that may be used, and the judges.
+`per_pair` does not affect a single search. The other fields are not needed, because
+`TripletTask.key` contains the excluded words, the words that may be used, and the judges. A judge
+is another model, which chooses plausible sentences.
 """
 
 _WITHOUT_EFFECT = {"frame": "none", "enough": 0}
-"""Field → value without effect, which the key omits."""
+"""Field → value that has no effect; the key omits fields with these values."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchRules(SearchSettings):
-    """Settings of a study's searches: number of triplets, search, constraints on sentences."""
+    """Settings of a study's searches, before word lists are loaded from their files.
+
+    They are the number of triplets, the settings of each search, and constraints on sentences.
+    """
 
     per_pair: Annotated[
         int, Help("Number of triplets for each pair of models.", at_least=1, kind="items of waves")
@@ -43,8 +51,8 @@ class SearchQuestion(SearchRules):
         seed: seed of all random choices.
 
     Raises:
-        InputError: if a recipe is unknown, a number is out of range, or two settings contradict
-            each other.
+        InputError: if a recipe (search method) is unknown; if a number is out of range; or if two
+            settings contradict each other.
         ModelError: if a judge is not a specification of a model.
     """
 
@@ -62,7 +70,10 @@ class SearchQuestion(SearchRules):
 
     @property
     def floor_quantile(self) -> float:
-        """Minimum log-probability of natural sentences, as a quantile; 0 for no minimum."""
+        """Minimum log-probability of natural sentences, as a quantile of their log-probabilities.
+
+        0 means no minimum.
+        """
         return 0.0 if self.judge else recipe_named(self.recipe).plausible
 
     @property
@@ -74,8 +85,8 @@ class SearchQuestion(SearchRules):
     def key(self) -> dict[str, Any]:
         """The fields that determine a result and differ from the defaults, as JSON values.
 
-        The settings must be `resolved`. Defaults are omitted so that a new field does not change
-        earlier keys.
+        Call this after `resolved`, which fills in defaults. Fields with default values are omitted,
+        so that a new field does not change earlier keys.
         """
         chosen: dict[str, Any] = {}
         for field in fields(self):

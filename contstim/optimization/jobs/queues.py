@@ -1,15 +1,18 @@
 """Searches of a study: their stored results, and which search is next.
 
+Each pair of models uses the natural sentences in its own order, called the walk of the pair. A
+search begins from a natural sentence and finds a triplet or none. The diagram shows one pair:
+
     natural sentences      a random order for each pair of models: a hash of seed, pair and text
           |
     [natural_walk]     s17    s4     s31    s8     s22  …      sentences that both models know
           |
-       searches        found  none   found  none   found       one for each, in any order
+       searches        found  none   found  none   found       one a sentence, in any order
           |
     [counted_results]  s17           s31           s22         the first `per_pair` triplets count
 
-Sentences, seed and models determine the order, and the order determines which results count. So no
-assignment of sentences to pairs is stored.
+Sentences, seed and models determine the order of the walk. The order determines which results
+count. So no assignment of sentences to pairs is stored.
 """
 
 from __future__ import annotations
@@ -46,10 +49,10 @@ if TYPE_CHECKING:
 _ATTEMPTS = 3
 
 MAX_UNSUCCESSFUL_SEARCHES = 3
-"""The walk of a pair of models ends after this number times `per_pair` unsuccessful searches.
+"""The walk of a pair of models ends after a maximum number of unsuccessful searches.
 
-Unsuccessful searches take longest. If many searches are unsuccessful, the words allow hardly any
-change, so further searches would hardly ever succeed.
+The maximum is this constant times `per_pair`. Unsuccessful searches take longest. If many searches
+are unsuccessful, the words allow hardly any change, and further searches would hardly ever succeed.
 """
 
 
@@ -58,11 +61,16 @@ class Searches:
 
     Args:
         question: settings of the searches, with defaults filled in (`SearchQuestion.resolved`).
+        profiles: facts about each model.
+        words: words that searches of each pair may use.
+        floors: lowest log-probabilities that natural sentences may have, see `floors`.
+        store: store of the results.
+        judges: models that choose plausible sentences, for each pair.
         sds: standard deviation of each model's scores; needed if a unit is not nats.
 
     Attributes:
-        wall_seconds: time of the searches of this run, all workers together.
-        network_seconds: time within networks.
+        wall_seconds: duration of the searches of this run, summed over workers.
+        network_seconds: part of this time that was spent within networks.
     """
 
     def __init__(
@@ -82,7 +90,8 @@ class Searches:
 
     def task(self, pair: ModelPair, natural: Sentence) -> TripletTask:
         """Return the search of a pair of models that begins from a natural sentence."""
-        # A model that can score no sentence of this length has no floor; the search will report why
+        # A model without a floor for this length cannot score sentences of this length. The search
+        # will report why
         least = {m: floors.get(len(natural), -inf) for m, floors in self._floors.items()}
         fingerprints = {m: profile.convention.fingerprint for m, profile in self._profiles.items()}
         first, second = pair
@@ -100,7 +109,7 @@ class Searches:
         )
 
     def expected_seconds(self, pair: ModelPair) -> float | None:
-        """Return the measured seconds for a triplet of a pair; None without measurements."""
+        """Return the mean measured seconds for a triplet of a pair; None without measurements."""
         return self._store.times.get(search_key(self.question, *pair)).a_unit
 
     def find(self, task: TripletTask) -> Result | None:
@@ -149,9 +158,9 @@ def _result(task: TripletTask, outcome: Outcome) -> Result:
 
 
 def search_key(question: SearchQuestion, model_1: str, model_2: str) -> str:
-    """Return the key of measured times (`store.times`) of searches between two models.
+    """Return the key under which `store.times` has the durations of searches between two models.
 
-    The settings must be `resolved`. The order of the two specifications does not matter.
+    Call this after `SearchQuestion.resolved`. The order of the two specifications does not matter.
     """
     settings = digest([json.dumps(question.key, sort_keys=True)])[:12]
     return f"search {settings} {' '.join(sorted((model_1, model_2)))}"
@@ -161,12 +170,12 @@ class TripletQueue(TaskQueue[TripletTask]):
     """The searches for the triplets of every pair of models; each outcome is stored immediately.
 
     Each pair uses its natural sentences in the order of its walk. A pair starts another search if
-    its triplets and running searches together are fewer than `per_pair`. So the results that count
-    do not depend on the number of workers or their speed.
+    its triplets and running searches together are fewer than `per_pair`. So the number of workers
+    and their speed do not affect which results count.
 
     Args:
-        walks: natural sentences of each pair, see `natural_walk`.
-        together: whether searches between the same models are faster if they run at the same time.
+        walks: natural sentences of each pair in order, see `natural_walk`.
+        together: whether searches of one pair of models are faster if they run at the same time.
         write_table: function that writes a table of the triplets so far; None for no table.
     """
 
@@ -184,10 +193,10 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._per_pair = searches.question.per_pair
         self._progress = SearchProgress(reporter, searches.expected_seconds)
         self._walks = {pair: iter(walk) for pair, walk in walks.items()}
-        # In the order of the walk; None for a search without a result so far
+        # Results in the order of the walk; None for a search without a result so far
         self._results: dict[ModelPair, dict[Sentence, Result | None]] = {p: {} for p in walks}
         self._waiting: dict[ModelPair, deque[TripletTask]] = {pair: deque() for pair in walks}
-        # Number of triplets of each pair if all waiting and running searches find one
+        # Number of triplets of each pair, if each waiting and running search finds a triplet
         self._expected: Counter[ModelPair] = Counter()
         self._unsuccessful: Counter[ModelPair] = Counter()
         self._ended: set[ModelPair] = set()  # pairs whose walk ended without enough triplets
@@ -198,7 +207,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._report()
 
     def _walk_on(self, pair: ModelPair) -> None:
-        """Look up stored results along the walk, until a sentence has none; queue its search.
+        """Look up stored results along the walk, and queue the search of the first missing result.
 
         Stop earlier if the pair needs no further search.
         """
@@ -223,7 +232,7 @@ class TripletQueue(TaskQueue[TripletTask]):
 
     @property
     def results(self) -> dict[ModelPair, list[Result]]:
-        """Pair of models → results so far that count, in the order of the pair's walk."""
+        """Pair of models → its `counted_results` so far, in the order of the pair's walk."""
         return {
             pair: counted_results(filter(None, results.values()), self._per_pair)
             for pair, results in self._results.items()
@@ -254,9 +263,9 @@ class TripletQueue(TaskQueue[TripletTask]):
         """See `TaskQueue.take`.
 
         Each pair has a first search before any pair has a second one, so that examples of all pairs
-        are soon available. Otherwise, prefer the pair with the fewest models to load; then the pair
-        with the fewest running searches (the most with `together`); then the first pair of
-        `pairs_sharing_models`.
+        are soon available. Otherwise, choose the pair with the fewest models to load. In a tie,
+        choose the pair with the fewest running searches; with `together`, choose the pair with the
+        most. In a further tie, choose the first pair of `pairs_sharing_models`.
         """
         waiting = [pair for pair in self._order if self._waiting[pair]]
         if not waiting:
@@ -288,15 +297,15 @@ class TripletQueue(TaskQueue[TripletTask]):
             self.done(task, Outcome("failed", str(error)))
             return
         self._progress.end(task.models)
-        # Put it at the front, so that searches still begin in the order of the walk
+        # Put the task at the front, so that searches still begin in the order of the walk
         self._waiting[task.models].appendleft(task)
 
 
 def pairs_sharing_models(models: Sequence[str]) -> list[tuple[str, str]]:
-    """Return all unordered pairs; each pair shares a model with the previous pair.
+    """Return all unordered pairs, in an order in which consecutive pairs share a model.
 
     The order for a, b, c, d is ab, ac, ad, bd, bc, cd. If two models fit into memory, each pair
-    after the first needs only one load.
+    after the first pair needs to load only one model.
     """
     # Row i has the pairs whose first model is i. Rows with an odd index are reversed, so that they
     # begin with the last model of the previous row
@@ -312,8 +321,9 @@ def natural_walk(
     """Yield the natural sentences that a pair of models can use, in the pair's own random order.
 
     Sentences are sorted by a hash of seed, models and sentence. So the order of two sentences does
-    not depend on other sentences, on other models, or on the order of `sentences`. Sentences with
-    one word or with unusable words are omitted. `models` are fingerprints, in any order.
+    not depend on further sentences, on further models, or on the order of `sentences`. Sentences
+    with one word, and sentences with words that are not in `words`, are omitted. `models` are the
+    fingerprints of the two models, in any order.
     """
 
     def random_key(sentence: Sentence) -> bytes:
@@ -328,9 +338,10 @@ def natural_walk(
 def counted_results(results: Iterable[Result], per_pair: int) -> list[Result]:
     """Return the results up to the sentence at which the walk of a pair of models ends.
 
-    It ends after `per_pair` triplets, or `MAX_UNSUCCESSFUL_SEARCHES` * `per_pair` unsuccessful
-    searches. A failed search counts as a triplet, because the next run may find one. Because
-    several searches run at the same time, there may be results after the end.
+    The walk, the pair's order of natural sentences, ends after `per_pair` triplets, or after
+    `MAX_UNSUCCESSFUL_SEARCHES` * `per_pair` unsuccessful searches. A failed search counts as a
+    triplet, because the next run may find a triplet. There may be results after the end of the
+    walk, because several searches run at the same time.
     """
     counted: list[Result] = []
     n_triplets = n_unsuccessful = 0

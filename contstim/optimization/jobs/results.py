@@ -1,6 +1,7 @@
 """Results of a study's searches: triplets, failures, and statistics, with the user's model names.
 
-Searches and stores identify models by specification, so a new name does not cause new searches.
+During searches and in the store, a model is identified by its specification. So a new name of a
+model does not cause new searches.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 FEW_NEW_WORDS = "few new words do not reach"
-"""Start of the stored reason of an unsuccessful search for few new words."""
+"""How the stored reason begins if no sentence with few new words was found."""
 
 
 @dataclass(frozen=True)
@@ -30,16 +31,20 @@ class TripletResults:
     """Triplets of all pairs of models, and the reasons why there are not more.
 
     Attributes:
-        triplets: triplets, grouped by pair of models, in the order of the pair's natural sentences.
-        unchanged: triplets of unsuccessful searches in the same order. Their three sentences are
-            not all different: one of the two searches found nothing, or both found the same
-            sentence.
-        training_texts: name of a model → text that it was trained on; None if unknown.
-        floors: name of a model → number of words → floor of plausibility, nats.
-        refused: name of a judge → share of the judged sentences that only this judge refused.
+        triplets: triplets, grouped by pair of models. Each group is in the order of the pair's
+            natural sentences.
+        unchanged: triplets of unsuccessful searches, grouped and ordered like `triplets`. The three
+            sentences of such a triplet are not all different. One of its two searches found
+            nothing, or both found the same sentence.
+        training_texts: name of a model → file with hashes of its training sentences; None if
+            unknown.
+        floors: name of a model → number of words → floor of plausibility, nats. The floor is the
+            lowest log-probability that a natural sentence may have.
+        refused: name of a judge → proportion of the judged sentences that only this judge refused.
+            A judge is a model that chooses plausible sentences.
         searches: all results that count, see `queues.counted_results`.
-        wall_seconds: time of the completed searches of this run, all workers together.
-        network_seconds: time within networks.
+        wall_seconds: duration of the completed searches of this run, summed over workers.
+        network_seconds: part of this time that was spent within networks.
     """
 
     triplets: tuple[Triplet, ...]
@@ -103,7 +108,7 @@ class TripletResults:
 
 @dataclass(frozen=True)
 class PairStatistics:
-    """Statistics of one pair of models; means over triplets are None if there is no triplet.
+    """Statistics of one pair of models. If there is no triplet, means over triplets are None.
 
     Attributes:
         triplets: number of triplets whose three sentences are all different.
@@ -112,11 +117,13 @@ class PairStatistics:
         reasons: reason → number of sentences skipped for this reason.
         missing: number of triplets that are missing, because no natural sentence was left or too
             many searches were unsuccessful.
-        drop_1: mean of the first of `Triplet.drops`.
-        drop_2: mean of the second of `Triplet.drops`.
+        controversiality: mean of `Triplet.controversiality`.
+        drop_1: mean of the first value of `Triplet.drops`.
+        drop_2: mean of the second value of `Triplet.drops`.
         rows: number of sequences that the two networks processed.
         tokens: number of tokens in these sequences.
-        searches: number of searches in both directions.
+        searches: number of searches for synthetic sentences. This includes sentences that model 1
+            should reject, and sentences that model 2 should reject.
     """
 
     model_1: str
@@ -136,7 +143,7 @@ class PairStatistics:
 
     @property
     def replaced(self) -> int:
-        """Number of natural sentences that yielded no triplet and were replaced by another one."""
+        """Number of natural sentences without a triplet that were replaced by another sentence."""
         return self.inadmissible + self.unchanged - self.missing
 
 

@@ -1,6 +1,7 @@
 """Progress and results while searches run: tables for a page, and a file with the triplets.
 
-Other processes cannot read the store, so they get a separate file, which is replaced as a whole.
+Other processes cannot read the store of a running study. They can read the file, which is always
+replaced as a whole.
 """
 
 from __future__ import annotations
@@ -32,25 +33,28 @@ if TYPE_CHECKING:
 _RowT = TypeVar("_RowT", "Triplet", "Result")
 
 _SECONDS = 10.0  # minimum time between two writes of the file
-_SHARE = 0.05  # writing takes at most this share of the time
+_SHARE = 0.05  # writing takes at most this proportion of the time
 _SHOWN = 100  # maximum number of triplets on a page
 _REPORT_SECONDS = 1.0  # minimum time between two reports if no search ends
 _DEFAULT_SECONDS = 60.0  # expected time of a search without measurements
 
 
 def table_so_far(out: Path) -> Path:
-    """Return the path of the triplets so far: `triplets.so-far.csv` for `triplets.csv`."""
+    """Return the path of the table of triplets so far.
+
+    For `triplets.csv`, it is `triplets.so-far.csv`.
+    """
     return out.with_name(f"{out.stem}.so-far{out.suffix}")
 
 
 def triplets_writer(
     path: Path, names: Mapping[str, str]
 ) -> Callable[[Mapping[ModelPair, Sequence[Result]]], None]:
-    """Return a function that writes the triplets of results, unless the last write is recent.
+    """Return a function that writes the triplets of results, unless its last write is recent.
 
-    The minimum time between two writes is the longer of ten seconds and twenty times the
-    duration of a write. The function raises an InputError if the file cannot be written.
-    `names` maps specifications of models to names.
+    The minimum time between two writes is ten seconds, or twenty times the duration of a write if
+    this is longer. The function raises an InputError if the file cannot be written. `names` maps
+    specifications of models to names.
     """
     next_write = 0.0
 
@@ -71,7 +75,7 @@ def triplets_writer(
 
 
 def renamed(row: _RowT, names: Mapping[str, str]) -> _RowT:
-    """Return a triplet or a result with other names of the models."""
+    """Return a triplet or a result with new names of the models; `names` maps old to new names."""
     return replace(row, model_1=names[row.model_1], model_2=names[row.model_2])
 
 
@@ -110,8 +114,8 @@ def so_far(
 class SearchProgress:
     """Progress of the searches between all pairs of models.
 
-    Progress is reported in triplets: the completed share of the expected time of all searches,
-    times the number of triplets. A running search counts in part.
+    Progress is reported in triplets. It is the completed proportion of the expected time of all
+    searches, times the number of triplets. A running search counts in part.
 
     Args:
         expected: function that returns the seconds for a triplet of a pair; None if unknown.
@@ -133,14 +137,15 @@ class SearchProgress:
         self.running[pair].append(monotonic())
 
     def end(self, pair: ModelPair) -> None:
-        """Record the end of a search; the oldest search of the pair counts as ended."""
+        """Record the end of a search. The pair's oldest running search counts as the ended one."""
         if self.running[pair]:
             self.running[pair].pop(0)
 
     def report(self, ended: Mapping[ModelPair, int], n_needed: Mapping[ModelPair, int]) -> None:
         """Report the progress.
 
-        `ended` and `n_needed` are numbers of triplets of each pair.
+        `ended` is the number of finished triplets of each pair. `n_needed` is the number of
+        triplets that each pair needs.
         """
         self._ended, self._n_needed = ended, n_needed
         self._costs = costs_of(n_needed, self._expected)
@@ -173,8 +178,9 @@ def costs_of(
 ) -> dict[ModelPair, float]:
     """Return pair of models → seconds for a triplet.
 
-    For a pair without measurements, this is the mean of the pairs that share a model with it. If
-    these have no measurements either, it is the mean of all pairs, or else `_DEFAULT_SECONDS`.
+    A pair without measurements gets the mean of the pairs that share a model with it. If none of
+    these pairs has measurements, it gets the mean of all measured pairs. If no pair has
+    measurements, all pairs get `_DEFAULT_SECONDS`.
     """
     seconds_of = {pair: seconds for pair in pairs if (seconds := expected(pair))}
     of_model = grouped((model, s) for pair, s in seconds_of.items() for model in pair)

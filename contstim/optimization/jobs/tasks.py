@@ -1,4 +1,7 @@
-"""Tasks of workers: inspect a model, search for a triplet; and the context of the workers."""
+"""Tasks of workers, and the context in which workers execute them.
+
+Workers are processes that load models. A task inspects a model, or searches for a triplet.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +43,10 @@ if TYPE_CHECKING:
 
 
 SEEDS = 3
-"""Maximum number of seeds for a triplet; a further seed is used only if a search finds nothing."""
+"""Maximum number of seeds for a triplet. Another seed is used only if a search finds nothing."""
 
 VERSION = 8
-"""Version of the search; increase it when the same search finds another result.
+"""Version of the search. Increase it when a change of the code changes the result of a search.
 
 Also increase it when the table of English tags changes.
 """
@@ -51,7 +54,7 @@ Also increase it when the table of English tags changes.
 
 @dataclass
 class SearchContext(WorkerContext):
-    """A worker's options and models, and the words of searches between these models.
+    """A worker's options and models, and the words that searches between these models may use.
 
     Attributes:
         vocabulary: words to use; None for the frequent words of the models' training texts.
@@ -87,20 +90,21 @@ class SearchContext(WorkerContext):
 
 
 def shared_words(models: tuple[str, ...], words: tuple[Vocabulary | None, ...]) -> Vocabulary:
-    """Return the usable words that models share; if all words are usable, the embedded English.
+    """Return the words that a search may use with each of the models.
 
-    `words` are the usable words of each model; see `SearchContext.usable_words`.
+    `words` are the usable words of each model; see `SearchContext.usable_words`. If every model
+    allows all words, return the embedded English vocabulary.
 
     Raises:
-        VocabularyError: if no word may start a sentence, or none may follow another.
+        VocabularyError: if no word may start a sentence, or if no word may follow another word.
     """
     vocabularies = [v for v in words if v is not None] or [default_vocabulary(())]
     for role, position in (("start a sentence", 0), ("follow another", 1)):
         if not set.intersection(*(set(v.at(position)) for v in vocabularies)):
             raise VocabularyError(
                 f"No word of the vocabulary that may {role} is known to "
-                f"{'both' if len(models) == 2 else 'all of'} {' and '.join(models)}. Give a "
-                f"vocabulary in the models' language and case."
+                f"{'both' if len(models) == 2 else 'all of'} {' and '.join(models)}. Use a "
+                f"vocabulary in the models' language and letter case."
             )
     return reduce(Vocabulary.intersect, vocabularies)
 
@@ -110,8 +114,8 @@ class ModelProfile:
     """Facts about a model for the main process, which does not load models.
 
     Attributes:
-        words: words that a search may use with the model; None for all.
-        unknown: words of the natural sentences that the model does not know.
+        words: words that a search may use with the model; None for all words.
+        unknown: message about words of the natural sentences that the model does not know.
         order: see `Scorer.order_fingerprint`; empty if unknown.
     """
 
@@ -151,13 +155,14 @@ class TripletTask(WorkerTask[SearchContext]):
     Attributes:
         question: settings of the study's searches, with defaults filled in
             (`SearchQuestion.resolved`).
-        fingerprints: fingerprints of the models when the job began.
+        fingerprints: fingerprints of the models at the start of the job.
         words: digest of the words that the search may use.
-        judges: specification and fingerprint of each judge.
+        judges: specification and fingerprint of each judge, a model that chooses plausible
+            sentences.
         floors: minimum score of the natural sentence under each of the two models; None for no
-            floors.
-        sds: standard deviations of both models' scores of natural sentences; None if both units are
-            nats.
+            minimum.
+        sds: standard deviation of each model's scores of natural sentences; None if both models'
+            scores are in nats.
     """
 
     question: SearchQuestion
@@ -197,8 +202,9 @@ class TripletTask(WorkerTask[SearchContext]):
 
         The outcome is `inadmissible` if the natural sentence is impossible under a model or below a
         floor, or if no word may change. An unsuccessful search is repeated with up to `SEEDS`
-        seeds, unless it is a search for few new words. If all seeds are unsuccessful, the three
-        sentences of the triplet are not all different, and the outcome has a reason.
+        seeds. Searches for few new words are not repeated. If the searches with all seeds are
+        unsuccessful, the three sentences of the triplet are not all different, and the outcome has
+        a reason.
 
         Raises:
             ModelError: if a model has changed since the job began.
@@ -242,7 +248,7 @@ class TripletTask(WorkerTask[SearchContext]):
                     few_changes=few_changes,
                 )
         except ContstimError:
-            # If the natural sentence is impossible under a model, the search did not fail
+            # If the natural sentence is impossible under a model, skip it; the search did not fail
             for model in loaded.values():
                 if model.scores([self.natural])[0] == -np.inf:
                     return Outcome("inadmissible", f"{model.name} gives it probability zero")
@@ -264,18 +270,20 @@ class TripletTask(WorkerTask[SearchContext]):
         """Return the two models and the judges, by specification."""
         fingerprints = dict([*zip(self.models, self.fingerprints, strict=True), *self.judges])
         loaded = dict(zip(fingerprints, context.scorers(tuple(fingerprints)), strict=True))
-        # The files may have been overwritten since the job began. Results of the old and the new
-        # model must not be stored under the same name
+        # The files may have been overwritten since the job began. Results of the new model must
+        # not be stored as results of the old model
         for name, model in loaded.items():
             if model.convention.fingerprint != fingerprints[name]:
-                raise ModelError(f"{model.name} has changed since the job began; start it again.")
+                raise ModelError(
+                    f"{model.name} has changed since the job began. Start the job again."
+                )
         return loaded
 
     def _below_floor(self, limits: Iterable[tuple[Scorer, float]]) -> str:
         """Return why the natural sentence is below a floor; empty if it is not."""
         for model, floor in limits:
             log_prob = float(model.scores([self.natural])[0])
-            # The floor may be this sentence's score from another batch, with other rounding errors
+            # The floor may be this sentence's own score, from a batch with other rounding errors
             high_enough = reaches_floor(log_prob, floor, model.convention.tolerance)
             if computes_coarsely((model,)):
                 # Floors are float32 scores, but the search uses the coarse scores. Check both
@@ -297,7 +305,9 @@ class TripletTask(WorkerTask[SearchContext]):
 
 
 def trail_of(synthesis: Synthesis) -> dict[str, Any]:
-    """Return the trail of a search for one synthetic sentence, as plain values.
+    """Return the trail (steps and costs) of a search for one synthetic sentence, as plain values.
+
+    The accept model should accept the synthetic sentence, and the reject model should reject it.
 
     Returns:
         accept, reject: names of the models.
@@ -305,12 +315,13 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
         ending: why the search ended.
         costs: name of a model → (rows, tokens, calls) of its network, summed over all searches.
         steps: (round, visit, position, old, new, sentence, log p accept, log p reject) of each
-            accepted replacement, in order; nats; see `climb.Step`.
+            accepted replacement, in order; see `climb.Step`. Log p is in nats.
         evaluations: (visit, position, word, sentence, log p accept, log p reject) of each exactly
-            scored candidate, in order; None for a model that did not score it.
+            scored candidate, in order. Log p is None for a model that did not score the candidate.
         choice: fields of `few_changes.Choice`; only in searches for few new words.
         searches: (seed, loss, gain, visits, rows, tokens) of each search from the natural
-            sentence, in order. All other values, except the costs, are about the best search.
+            sentence, in order. `costs` is summed over these searches. The remaining values are
+            about the best search.
     """
     climb = synthesis.climb
     searches = []
@@ -337,7 +348,7 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
 
 
 def _scores(log_probs: FloatArray) -> list[float | None]:
-    """Return the scores of the accept and the reject model, nats; None for missing scores."""
+    """Return the scores of the two models, accept model first, nats; None for missing scores."""
     return [None if isnan(score) else score for score in log_probs.tolist()[:2]]
 
 

@@ -1,4 +1,8 @@
-"""Triplets for all pairs of models, from a question to its results."""
+"""Search for the triplets of all pairs of models.
+
+A triplet is a natural sentence with two synthetic sentences. Each of the two models rejects one
+synthetic sentence and accepts the other.
+"""
 
 from __future__ import annotations
 
@@ -50,22 +54,34 @@ def find_triplets(
     """Search for the triplets of every pair of models.
 
     Each pair uses the natural sentences in its own order. The results do not depend on the number
-    of workers, interruptions, or the order of models. Earlier runs have one effect: the store keeps
-    their floors of plausibility and default judges, even if sentences or models are added or
-    removed later.
+    of workers, interruptions, or the order of models. They can depend on earlier runs, from which
+    the store keeps two things:
 
-    If a natural sentence yields no triplet, the pair uses its next one. A failed search is tried up
-    to three times. If all attempts fail, the other searches continue, and the next run tries the
-    failed search again.
+    * floors of plausibility, the lowest log-probabilities that natural sentences may have;
+    * default judges, models of the study that choose plausible sentences.
 
-    `context` has the words to use. `task_limit` is the maximum number of seconds for a search,
-    including loading its models. `so_far` is the path of a table of the triplets so far. For the
-    other arguments, see `worker_pool`.
+    These do not change if sentences or models are added or removed later.
+
+    If a natural sentence yields no triplet, the pair uses its next sentence. A failed search is
+    tried up to three times. If all attempts fail, the remaining searches continue, and the next run
+    tries the failed search again.
+
+    Args:
+        question: settings of the searches.
+        models: models to compare.
+        sentences: natural sentences.
+        database: store of the results.
+        executor: see `worker_pool`.
+        context: options of the workers, such as the words to use.
+        task_limit: maximum time of a search, seconds, including the loading of its models; None for
+            no limit.
+        so_far: path of a table of the triplets so far; None for no table.
+        reporter: receiver of messages and progress.
 
     Raises:
-        InputError: if there are too few models or natural sentences, a word of `fix` is in no
-            sentence, a pair has no judge outside the pair, or tags are unsuitable.
-        ModelError: if a model cannot be loaded, or two are the same.
+        InputError: if there are too few models or natural sentences; if a word of `fix` is in no
+            sentence; if a pair has no judge outside the pair; or if tags are unsuitable.
+        ModelError: if a model cannot be loaded, or if two models are the same.
         StoreError: if the database cannot be written.
         VocabularyError: if two models share no word.
         WorkerError: if workers cannot be started.
@@ -83,8 +99,8 @@ def find_triplets(
         profiles = _inspect(ordered, sentences, workers)
         for name, profile in profiles.items():
             tell_vocabulary(name, profile.convention.rule, profile.unknown, reporter)
-        # Use a separate call: `_inspect` refuses equal models, but a judge may be a compared model
-        # under another specification
+        # This is a separate call, because `_inspect` refuses equal models. A judge may be equal to
+        # a compared model with another specification
         profiles |= _inspect([j for j in named_judges if j not in profiles], (), workers)
         for judge, name in named_judges.items():
             profiles[judge].convention.require_log_probability(name, "A judge")
@@ -146,8 +162,8 @@ def _default_panel(
 ) -> list[str]:
     """Return the default judges: the causal transformers of a study with three or more models.
 
-    The store keeps the judges of the first run. A model that is added later does not join them,
-    because it would change earlier results.
+    The store keeps the judges of the first run. A model that is added later does not become a
+    judge, because it would change earlier results.
     """
     if len(models) < 3 or not question.nats:
         return []
@@ -177,9 +193,10 @@ def _walks(
         first = [*islice(walk, question.per_pair)]
         if n_missing := question.per_pair - len(first):
             raise InputError(
-                f"Too few natural sentences: {' × '.join(pair)} needs {question.per_pair:,}, and "
-                f"both models know all words of {len(first):,} of the {len({*sentences}):,} given. "
-                f"Give at least {n_missing:,} more, or lower `per_pair`."
+                f"Too few natural sentences. {' × '.join(pair)} needs {question.per_pair:,} "
+                f"sentences. There are {len({*sentences}):,} sentences, but in only "
+                f"{len(first):,} of them, both models know all words. Give at least "
+                f"{n_missing:,} more, or lower `per_pair`."
             )
         walks[pair] = chain(first, walk)
     return walks
@@ -191,7 +208,7 @@ def _inspect(
     """Let workers load models, and return facts about the models.
 
     Raises:
-        ModelError: if two models rank all sentences of equal length alike.
+        ModelError: if two models rank sentences equally, for any set of sentences of equal length.
     """
     # Inspect in reverse order, so that the first models are still loaded when searches begin
     tasks = [InspectionTask(model, tuple(sentences)) for model in reversed(models)]
@@ -205,6 +222,6 @@ def _inspect(
             same = profiles[model].convention == profiles[first_name].convention
             what = "are the same model" if same else "rank all sentences of equal length alike"
             raise ModelError(
-                f"{model} and {first_name} {what}: they can never disagree. Leave one of them out."
+                f"{model} and {first_name} {what}: they can never disagree. Remove one of them."
             )
     return {model: profiles[model] for model in models}

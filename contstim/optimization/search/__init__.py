@@ -1,9 +1,9 @@
-"""Find a sentence that one model accepts and another rejects.
+"""Find a sentence that one model accepts and another model rejects.
 
-The search starts from a natural sentence. The log-probability of this sentence under the accept
-model is the floor. The search looks for a sentence with as many words that is as unlikely as
-possible under the reject model. Its log-probability under the accept model must not be below the
-floor.
+These are the accept model and the reject model of the search. The search starts from a natural
+sentence. The log-probability of this sentence under the accept model is the floor. The search looks
+for a new sentence with equally many words. The new sentence should be as unlikely as possible under
+the reject model. Its log-probability under the accept model must not be below the floor.
 
     natural sentence
         |
@@ -14,7 +14,8 @@ floor.
       | | |                                              | draft: improve the estimates of the
       | | |                                              |   promising words at a small cost
       | | |                                              | score the best of these exactly
-      | | |                                              | (each stage calibrates the one before)
+      | | |                                              | (each stage corrects the estimates
+      | | |                                              |   of the previous stage)
       | | +---- the better word is accepted, if any -----+
       | |
       | | no better word at n positions in a row (n: number of positions that can change)
@@ -26,10 +27,11 @@ floor.
                 another seed, until five searches in a row gain almost nothing; return the best
                 result
 
-Exact scores are scores under the model's own scoring rule. The search accepts words on exact scores
-only. It discards most words because of their estimates, so it can miss a better word. The seed
-determines the order of positions and the random perturbations. At the end, the result is scored
-again, and floor and constraints are checked with these scores.
+Exact scores are scores under the model's own scoring rule. The search accepts a word only if its
+exact scores are better. It discards most words because of their estimates, so it can miss a better
+word. The seed determines the order of positions and the random perturbations. At the end, the
+result is scored again. These scores are checked against the floor, and the words against the
+constraints.
 
 Modules in reading order:
 
@@ -40,9 +42,9 @@ proposers     two strategies to find a better word: ours and the published one
 screening     estimates for each word at a position, and the search state
 black_box     estimates for models that only return scores of whole sentences
 perturbation  new starts for the loop, some from below the floor
-few_changes   another search: judges choose one of the sentences with few new words on which the
-              models disagree enough
-near_pairs    another search: the sentence with one new word on which two models disagree most
+few_changes   another search, for sentences with few new words on which the models disagree enough;
+              judges, which are further models, choose one of these sentences
+near_pairs    another search, for the sentence with one new word on which two models disagree most
 restarts      repeated searches from one natural sentence, their limits, and the best result
 evaluator     exact scores, their cache, log and costs
 objectives    the loss to minimise, and the constraint on scores

@@ -1,19 +1,21 @@
 """Expected scores of sentences under a model that only returns scores of whole sentences.
 
-They come from a Bayesian linear regression on all scores of the search so far (Bishop 2006, section
+Such a model is a black box. A draft is a cheaper model with similar scores. The expected scores
+come from a Bayesian linear regression on all scores of the search so far (Bishop 2006, section
 3.3):
 
     score = a + b · score under a draft + c · number of tokens
             + a weight for each word + a weight for each pair of neighbours
 
-Example: a server returns
+For example, a server returns
 
     The dog barks.     -20 nats
     The idea barks.    -29
 
-The regression attributes most of the 9 nats to `idea`, less to `The idea` and `idea barks`. If
-`idea` has two tokens and `dog` one, a part of the 9 nats is attributed to the number of tokens.
-Scores of untried words have a larger standard deviation, which is a reason to try these words.
+The regression attributes most of the difference of 9 nats to `idea`, and less to the pairs
+`The idea` and `idea barks`. If `idea` has two tokens and `dog` has one, it attributes a part of the
+difference to the number of tokens. Scores of untried words have a larger standard deviation, which
+is a reason to try these words.
 """
 
 from __future__ import annotations
@@ -34,17 +36,17 @@ if TYPE_CHECKING:
 
     Term: TypeAlias = str | tuple[str, str]  # a word, or two neighbours
 
-# Priors of the weights are independent and normal, in nats. The standard deviations of terms are
-# near the maximum-likelihood values in searches under a small GPT-2 with a vocabulary of 8,000
-# tokens. The maximum-likelihood value of the noise is 0.7 nats. With 2.0 nats, searches try more
-# words and find better ones
+# Priors of the weights are independent and normal, in nats. A term is a word or a pair of
+# neighbours. The standard deviations for terms are near the maximum-likelihood values in searches
+# under a small GPT-2 with a vocabulary of 8,000 tokens. The maximum-likelihood value of the noise
+# is 0.7 nats. With 2.0 nats, searches try more words and find better words
 _OFFSET, _DRAFT, _TOKENS = range(3)  # indices of the weights a, b and c; weights of terms follow
 _MEANS = (0.0, 1.0, -4.0)
 _SPREADS = (100.0, 0.5, 4.0)
 _WORD_SPREAD, _PAIR_SPREAD = 2.5, 1.0  # standard deviations of the weights of terms; means are 0
 _NOISE = 2.0  # standard deviation of the residuals
-_SPREAD_PRIOR = 10.0  # the prior standard deviations have the weight of this many scores
-_MAX_WEIGHTS = 2000  # further terms have no weight and count as noise
+_SPREAD_PRIOR = 10.0  # weight of the prior standard deviations, as a number of scores
+_MAX_WEIGHTS = 2000  # maximum number of weights; further terms have no weight and count as noise
 
 
 class SentenceRegression:
@@ -60,14 +62,15 @@ class SentenceRegression:
         self._mean = np.array(_MEANS)
         self._covariance = np.diag(np.square(_SPREADS))
         self._known: set[Sentence] = set()
-        # Sum of (error² / variance), and number of scores, both including the prior
+        # The sum of (error² / variance), and the number of scores; both include the prior
         self._squares = self._n = _SPREAD_PRIOR
 
     def learn(self, sentence: Sentence, drafted: float, n_tokens: float, score: float) -> None:
-        """Update the weights with the score of a sentence; ignore known sentences.
+        """Update the weights with the score of a sentence.
 
-        `drafted` is the score under the draft, nats; 0 without a draft. `n_tokens` is 0 if
-        unknown. Scores that are infinite or nan are ignored.
+        `drafted` is the score under the draft, nats; 0 without a draft. `n_tokens` is the number of
+        tokens; 0 if unknown. Known sentences are ignored, and so are scores that are infinite or
+        nan.
         """
         if sentence in self._known or not np.isfinite(score):
             return
@@ -96,13 +99,17 @@ class SentenceRegression:
         drafted: FloatArray,
         n_tokens: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
-        """Return means and standard deviations of the score with each word, (n_words,), nats.
+        """Predict the scores of the sentences with each word at the position `index`.
 
-        `drafted` are scores of the new sentences under the draft, (n_words,), nats. `n_tokens` are
+        `drafted` are scores of these sentences under the draft, (n_words,), nats. `n_tokens` are
         their numbers of tokens, (n_words,).
+
+        Returns:
+            Means and standard deviations of the scores, (n_words,) each, nats.
         """
         prefix, suffix = sentence.words[:index], sentence.words[index + 1 :]
-        # Terms that all sentences share, and terms that depend on the new word
+        # `common` are the terms that all sentences contain. `specific` are the terms that depend on
+        # the new word
         common: list[Term] = [*prefix, *suffix, *pairwise(prefix), *pairwise(suffix)]
         specific: list[list[Term]] = [list(words)]
         specific += [[(prefix[-1], word) for word in words]] if prefix else []
@@ -113,8 +120,9 @@ class SentenceRegression:
         shared = self._covariance[:, indices].sum(axis=1)  # covariances with the common terms
         variance = np.full(len(words), shared[indices].sum() + _NOISE**2)
         variance += sum(_prior_sd(term) ** 2 for term in common if term not in self._index)
-        # Indices of the weights of draft, tokens and specific terms, and the factors of these
-        # weights, (n_specific, n_words). Terms without a weight only add variance
+        # Indices of weights, and the factors of these weights. Both arrays have a row for the
+        # draft, for the number of tokens, and for each kind of specific term. They have a column
+        # for each word. Terms without a weight only add variance
         weight_indices = [np.full(len(words), _DRAFT), np.full(len(words), _TOKENS)]
         factors = [drafted, n_tokens]
         for terms in specific:
@@ -126,7 +134,7 @@ class SentenceRegression:
         mean += (x * self._mean[rows]).sum(axis=0)
         variance += 2 * (x * shared[rows]).sum(axis=0)
         variance += np.einsum("iw,ijw,jw->w", x, self._covariance[rows[:, None], rows[None]], x)
-        # Larger errors so far give larger standard deviations
+        # The standard deviations are larger if errors so far were larger
         spread: FloatArray = np.sqrt(variance * (self._squares / self._n))
         return mean, spread
 
@@ -145,7 +153,7 @@ def _prior_sd(term: Term) -> float:
 
 
 class BlackBoxEstimates:
-    """Expected scores of the words at a position under a black box.
+    """Expected scores of sentences with each candidate word at a position, under a black box.
 
     Attributes:
         refined: True if `drafted` contains exact scores of the draft for all words, or if there is
@@ -175,7 +183,10 @@ class BlackBoxEstimates:
         self.learn(np.array([position.column]), np.array([log_prob]))
 
     def learn(self, columns: IntArray, log_probs: FloatArray) -> None:
-        """Learn from exact log-probabilities of some words, (n_columns,), nats or nan."""
+        """Learn from exact log-probabilities of sentences, (n_columns,), nats or nan.
+
+        `columns` are the indices of these sentences' new words among the candidate words.
+        """
         drafted = self._finite_drafted()
         for column, log_prob in zip(columns.tolist(), log_probs.tolist(), strict=True):
             if not np.isfinite(drafted[column]):
@@ -184,7 +195,7 @@ class BlackBoxEstimates:
             self._regression.learn(sentence, drafted[column], self._n_tokens[column], log_prob)
 
     def predict(self) -> tuple[FloatArray, FloatArray]:
-        """Return means and standard deviations of the score with each word, (n_words,), nats."""
+        """Return mean and standard deviation of the score with each word, (n_words,) each, nats."""
         position = self._position
         drafted = self._finite_drafted()
         return self._regression.predict(
@@ -198,8 +209,8 @@ class BlackBoxEstimates:
     def _finite_drafted(self) -> FloatArray:
         """Return scores under the draft, (n_words,), nats.
 
-        The lowest score of the search replaces scores that are not finite. If no finite score is
-        known, infinity replaces them.
+        Scores that are not finite are replaced by the lowest finite score of the search. If no
+        finite score is known, they are replaced by infinity.
         """
         drafted = np.where(np.isfinite(self.drafted), self.drafted, np.inf)
         lowest = min(self._regression.lowest_drafted, drafted.min())
@@ -207,7 +218,7 @@ class BlackBoxEstimates:
 
 
 def _n_tokens(model: Scorer, position: Position) -> FloatArray:
-    """Return the number of tokens of the sentence with each word, (n_words,); 0 if unknown."""
+    """Return the sentence's number of tokens with each word, (n_words,); 0 if it is unknown."""
     words = position.sentence.words
     candidates = model.tokens_per_word(position.words, initial=position.index == 0)
     first = model.tokens_per_word(words[:1], initial=True)

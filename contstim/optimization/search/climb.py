@@ -1,4 +1,4 @@
-"""The search loop: visit positions, replace words by better ones, stop if no word is better."""
+"""The search loop: visit positions, replace words by better words, stop if no word is better."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SETTLED = "no better word was found at as many positions in a row as can be changed"
 UNCHANGED = "no word at any position made the models disagree more"
 EXHAUSTED = "no better sentence was found from here, nor from the starts made by perturbing it"
-"""Reasons why a climb ended, as messages for the user."""
+"""Reasons why a climb (one run of the search loop) ended, as messages for the user."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Step:
     """One accepted replacement, or a new start that is better than the best sentence so far.
 
     Attributes:
-        position: 0-based position of the new word; if a new start has several new words, the
-            position of the last one.
+        position: 0-based position of the new word. If a new start has several new words, this is
+            the position of the last new word.
         log_probs: log-probabilities of `sentence`, (n_models,), nats.
-        visit: number of visited positions so far, including this one.
+        visit: number of visited positions so far, including `position`.
         round: 0 for steps from the first start, 1 for steps from the second start, and so on.
     """
 
@@ -53,7 +53,7 @@ class Step:
     cost: Cost
 
     def in_units(self, units: FloatArray) -> Step:
-        """Multiply the scores by the unit of each model, (n_models,)."""
+        """Return the step with scores multiplied by `units`, one for each model, (n_models,)."""
         return replace(self, log_probs=self.log_probs * units)
 
 
@@ -75,14 +75,17 @@ class Climb:
 
     @property
     def best_first(self) -> list[ScoredSentence]:
-        """The result, then all sentences of steps that were better than the start, best first."""
+        """The result, followed by the sentences of steps that were better than the start.
+
+        These sentences are sorted by loss, the lowest first.
+        """
         best = ScoredSentence(self.sentence, self.log_probs, -inf)
         better = [step for step in self.steps if step.loss < self.start.loss]
         better.sort(key=lambda step: step.loss)
         return [best, *(ScoredSentence(s.sentence, s.log_probs, s.loss) for s in better)]
 
     def in_units(self, units: FloatArray) -> Climb:
-        """Multiply all scores by the unit of each model, (n_models,)."""
+        """Return the climb with scores multiplied by `units`, one for each model, (n_models,)."""
         return replace(
             self,
             start=replace(self.start, log_probs=self.start.log_probs * units),
@@ -123,9 +126,10 @@ def climb(
 ) -> Climb:
     """Improve a sentence word by word (Golan et al. 2023, Methods).
 
-    `state` is the final state of an earlier climb with the same evaluator; this climb updates it.
-    None means a new state. Without a perturbation, there is a single round. `on_step` is called
-    with each accepted step.
+    `state` is the final state of an earlier climb with the evaluator of this climb; None for a new
+    state. This climb updates the state. The climb consists of rounds. Each round ends when no word
+    is better, and `perturbation` makes the start of the next round. Without a perturbation, there
+    is a single round. `on_step` is called with each accepted step.
     """
     evaluator = objective.evaluator
     if state is None:
@@ -146,8 +150,8 @@ def climb(
 
     for round_ in count():
         # Visit positions in random cycles, each position once per cycle. Stop if the last n visits
-        # failed, where n is the number of positions that can change. A position that failed before
-        # with the same sentence counts as failed again, without a new proposal
+        # failed, where n is the number of positions that can change. If a position has failed
+        # before with the current sentence, it fails again, without a new proposal
         cycle: list[int] = []
         failures_in_a_row = 0
         while failures_in_a_row < len(candidates.positions):
@@ -164,7 +168,7 @@ def climb(
                 continue
             accept(current, better, index, round_)
             current, failures_in_a_row = better, 0
-        # No word is better. Perturb the best sentence so far, and continue from the result
+        # No word is better. Perturb the best sentence so far, and continue from the new sentence
         if current.loss < best.loss:
             best, rounds_without_gain = current, 0
         else:
@@ -174,7 +178,7 @@ def climb(
         restart = perturbation.perturb(best, candidates, objective, state, rng)
         if restart is None:
             break
-        # The new start itself may be better
+        # The new start itself may be better than the best sentence
         if restart.loss < best.loss:
             pairs = zip(best.sentence.words, restart.sentence.words, strict=True)
             index = max(index for index, (old, new) in enumerate(pairs) if old != new)

@@ -37,11 +37,15 @@ _ROUNDING = 1e-9  # rounding error of sums of a few numbers
 class Constraint:
     """A rule about the words of a synthetic sentence.
 
+    A search changes a natural sentence word by word. The current sentence is the result so far.
+
     Attributes:
-        allowed: function of natural sentence, current sentence, 0-based position and words; returns
-            a mask of the words that may replace the current word, (n_words,).
+        allowed: function that returns a mask of the words that may replace the current word,
+            (n_words,). Its arguments are the natural sentence, the current sentence, a 0-based
+            position, and the words.
         fixed: 0-based positions that never change.
-        lasting: whether the allowed words are the same for all current sentences.
+        lasting: whether `allowed` depends only on the natural sentence, and never on the current
+            sentence.
     """
 
     name: str
@@ -51,9 +55,9 @@ class Constraint:
 
 
 def no_repeats(repeatable: Iterable[str] = ()) -> Constraint:
-    """Forbid new words that occur elsewhere in the sentence, except `repeatable` words.
+    """Forbid new words that already occur at another position of the sentence.
 
-    Words are compared in lower case.
+    Words are compared in lower case. `repeatable` words are always allowed.
     """
 
     def find_allowed(_natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
@@ -94,7 +98,8 @@ def same_length(margin: int = 0) -> Constraint:
     """Allow at most `margin` characters more or fewer than in the natural sentence."""
 
     def find_allowed(natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
-        # Count the characters of the other words and of spaces; then add the length of each word
+        # Count the characters of spaces and of all words but the current one. Then add the length
+        # of each new word
         n_characters = len(sentence.bare) - len(sentence.words[index])
         within: BoolArray = np.abs(_lengths(words) + (n_characters - len(natural.bare))) <= margin
         return within
@@ -107,8 +112,8 @@ def same_frequency(frequencies: WordFrequencies, margin: float) -> Constraint:
     zipf = frequencies.zipf
 
     def find_allowed(natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
-        # Sum of the sentence without its word at `index`, minus the sum of the natural sentence;
-        # then add the frequency of each word
+        # Compute the sum of frequencies without the word at `index`, minus the sum of the natural
+        # sentence. Then add the frequency of each new word
         pairs = zip(sentence.words, natural.words, strict=True)
         difference = sum(zipf(new) - zipf(old) for new, old in pairs if new != old)
         differences = _zipfs(frequencies, words) + (difference - zipf(sentence.words[index]))
@@ -122,7 +127,7 @@ def max_changes(maximum: int) -> Constraint:
     """Allow at most `maximum` new words."""
 
     def find_allowed(natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
-        # If the other positions have `maximum` new words, only the natural word is allowed
+        # If the remaining positions have `maximum` new words, only the natural word is allowed
         pairs = enumerate(zip(natural.words, sentence.words, strict=True))
         if sum(new != old for i, (old, new) in pairs if i != index) < maximum:
             return np.ones(len(words), np.bool_)
@@ -134,9 +139,10 @@ def max_changes(maximum: int) -> Constraint:
 def capitals(vocabulary: Vocabulary) -> Constraint | None:
     """Require capitals for new words at the start of a sentence, and lower case inside it.
 
-    The rule is about words that the vocabulary has in both cases for the same position. For
-    example, headings and quotations of a text have `The` inside sentences. Other words, such as
-    names, are always allowed. Return None if no words have both cases, as in vocabularies made with
+    The rule applies only to words that the vocabulary has both with and without a capital for one
+    kind of position. For example, a vocabulary may have `The` and `the` for positions inside a
+    sentence, because a text contains headings and quotations. All remaining words, such as names,
+    are always allowed. Return None if the rule applies to no words, as in vocabularies made with
     `contstim.words.word_rules`.
     """
     inner, initial = set(vocabulary.inner), set(vocabulary.initial)
@@ -157,12 +163,13 @@ def capitals(vocabulary: Vocabulary) -> Constraint | None:
 
 
 def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> Constraint:
-    """Require that new words have tag and kind of the natural sentence's word; see `TagTable`.
+    """Require that a new word has the tag and the kind of the natural sentence's word.
 
-    A word of the natural sentence that the table does not list cannot be replaced.
+    A tag is a part of speech; for tags and kinds, see `TagTable`. A word of the natural sentence
+    that the table does not list cannot be replaced.
 
-    A word may have another kind in this sentence than its main kind. For these words, the function
-    `uses` returns 0-based position → kind; see `contstim.english.words.verb_uses`.
+    In this sentence, the kind of a word may differ from the word's main kind. For these words, the
+    function `uses` returns 0-based position → kind; see `contstim.english.words.verb_uses`.
     """
     tags = table.tags(natural)
     kinds = dict(enumerate(map(table.main_kind, natural.words, tags)))
@@ -201,8 +208,12 @@ class Position:
     """A position of a sentence, and the candidate words for it.
 
     Attributes:
+        current: current sentence with its scores.
+        index: 0-based position.
+        words: candidate words, (n_words,).
         allowed: mask of the words that may replace the current word, (n_words,).
-        visit: number of visited positions so far, including this one; 0 outside of a climb.
+        visit: number of positions that the search has visited so far, including this position; 0
+            outside of a search.
     """
 
     current: ScoredSentence
@@ -227,7 +238,7 @@ class Position:
         return _indices(self.words)[self.word]
 
     def replace(self, word: str) -> Sentence:
-        """Return the sentence with another word at the position."""
+        """Return the current sentence with a new word at the position."""
         return self.sentence.replace(self.index, word)
 
 
@@ -247,11 +258,11 @@ class Candidates:
 
     @property
     def blocked(self) -> list[int]:
-        """0-based positions, not fixed, at which no word may replace the natural word."""
+        """0-based positions at which no word may replace the natural word, without fixed ones."""
         return [p for p in self.positions if not self.allowed(self.natural, p).any()]
 
     def at(self, current: ScoredSentence, index: int, visit: int = 0) -> Position:
-        """Return a position of a sentence with the candidate words for it."""
+        """Return a position of a sentence, with the candidate words for this position."""
         words, allowed = self.vocabulary.at(index), self.allowed(current.sentence, index)
         return Position(current, index, words, allowed, visit)
 
@@ -264,7 +275,10 @@ class Candidates:
 
     @cached_property
     def possible(self) -> dict[int, tuple[str, ...]]:
-        """0-based position → new words that the lasting constraints allow."""
+        """0-based position → new words that all lasting constraints allow.
+
+        See `Constraint.lasting`.
+        """
         lasting = [constraint for constraint in self.constraints if constraint.lasting]
         words = {index: self.vocabulary.at(index) for index in self.positions}
         return {
@@ -289,7 +303,7 @@ class Candidates:
         return allowed
 
     def broken(self, sentence: Sentence) -> list[str]:
-        """Return a message for each violation of a constraint or of the vocabulary."""
+        """Return a message for each broken constraint, and one for words outside the vocabulary."""
         missing = self.vocabulary.missing_words(sentence)
         faults = [f"words outside the vocabulary: {', '.join(missing)}"] if missing else []
         for index, (old, new) in enumerate(zip(self.natural.words, sentence.words, strict=True)):
@@ -311,7 +325,7 @@ def _mask_listed(words: Words, chosen: Set[str]) -> BoolArray:
     return listed
 
 
-# Every visit needs these values of tens of thousands of words, so they are cached
+# Each visit of a position needs these values for tens of thousands of words, so they are cached
 _indices = SizedCache(lambda words: {word: i for i, word in enumerate(words)}, len, WORDS)
 _indices_by_lower_case = SizedCache(
     lambda words: grouped((word.lower(), i) for i, word in enumerate(words)), len, WORDS

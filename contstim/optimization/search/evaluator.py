@@ -1,4 +1,7 @@
-"""Exact scores under the models of one search, with a cache, costs and a log."""
+"""Exact scores under the models of one search, with a cache, costs and a log.
+
+An exact score is a score under the model's own scoring rule, not an estimate.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class ScoredCandidate:
     """A candidate that was scored exactly.
 
     Attributes:
-        visit: number of visited positions so far, including this one.
+        visit: number of positions that the search has visited so far, including `position`.
         log_probs: log-probabilities, (n_models,), nats. The value is nan for a model that did not
             score the sentence, for example because another model had excluded the candidate.
     """
@@ -50,14 +53,16 @@ class Evaluator:
 
     Attributes:
         evaluations: exactly scored candidates, in order.
-        tallies: computations of each model, including drafts.
-        exact_passes: number of passes that each model needed to score the first sentence exactly.
+        tallies: computations of each model, including those of its draft. A draft is a cheaper
+            model that estimates the model's scores.
+        exact_passes: number of passes through its network that each model needed to score the first
+            sentence exactly.
     """
 
     def __init__(self, models: tuple[Scorer, ...]) -> None:
         self.models = models
-        # Equal seeds must give equal searches. A search depends on the costs of its models, and
-        # prefixes cached by earlier searches would reduce these costs
+        # Searches with equal seeds must be equal. A search depends on the costs of its models, and
+        # prefixes that earlier searches have cached would reduce these costs
         for model in models:
             model.forget_prefixes()
         self.evaluations: list[ScoredCandidate] = []
@@ -78,20 +83,23 @@ class Evaluator:
 
     @contextmanager
     def count_cost(self, number: int) -> Iterator[Scorer]:
-        """Yield a model, and add the cost of its computations, including drafts, to its tally."""
+        """Yield a model. Add the cost of its and its draft's computations to the model's tally."""
         with counting(self.tallies[number]):
             yield self.models[number]
 
     def log_prob(self, number: int, sentence: Sentence) -> float:
-        """Return one model's exact log-probability of a sentence, nats, scored alone or cached."""
+        """Return one model's exact log-probability of a sentence, nats.
+
+        If the score is not cached, the sentence is scored in a batch of its own.
+        """
         scores = self._scores[number]
         if sentence not in scores:
             passes = self.tallies[number].total.rows
-            # In a separate batch, the score does not depend on concurrent searches
+            # In a batch of its own, the score does not depend on concurrent searches
             with self.count_cost(number) as model, alone():
                 scores[sentence] = float(model.scores([sentence])[0])
             passes = self.tallies[number].total.rows - passes
-            # All sentences have the same length, so the first one represents all
+            # All sentences have equally many words, so the first sentence represents all
             self.exact_passes[number] = self.exact_passes[number] or float(passes)
         return scores[sentence]
 
@@ -100,9 +108,9 @@ class Evaluator:
         return self._scores[number].get(sentence, np.nan)
 
     def log_probs(self, sentence: Sentence, *, afresh: bool = False) -> FloatArray:
-        """Return exact log-probabilities of a sentence, scored alone, (n_models,), nats.
+        """Return exact log-probabilities of a sentence, (n_models,), nats; see `log_prob`.
 
-        If `afresh`, ignore the cache.
+        With `afresh`, score the sentence again even if its scores are cached.
         """
         if afresh:
             for scores in self._scores:
@@ -144,14 +152,17 @@ class Evaluator:
         return scores
 
     def screen(self, number: int, position: Position) -> Replacements:
-        """Return a model's cheapest scores of all words at a position."""
+        """Return estimates and bounds of one model's scores with each word at a position.
+
+        These are the cheapest scores: they come from the model's cheapest draft if it has one.
+        """
         with self.count_cost(number) as model:
             draft = model.draft(0)
             source = draft or model
             screening = source.replacements(position.sentence, position.index, position.words)
         if draft is None:
             return screening
-        # Exact scores and bounds of a draft are only estimates of the model's scores
+        # A draft's exact scores and bounds are only estimates for the model itself
         n_words = len(position.words)
         return Replacements(np.full(n_words, np.nan), screening.estimate, np.full(n_words, np.inf))
 
@@ -169,13 +180,13 @@ class Evaluator:
     ) -> FloatArray:
         """Return all models' exact log-probabilities with each word, (n_models, n_words), nats.
 
-        Also record them. The function `promising` receives the scores so far, (n_models, n_words),
-        nan if unknown. It returns a mask of the words that the next model scores, (n_words,). If
-        `promising` is None, every model scores all words.
+        Also record these log-probabilities. The function `promising` receives the scores so far,
+        (n_models, n_words), nan if unknown. It returns a mask of the words that the next model
+        scores, (n_words,). If `promising` is None, every model scores all words.
         """
         log_probs = np.full((len(self.models), len(words)), np.nan)
         for number in range(len(self.models)):
-            # Each model scores only words that are promising after the scores of earlier models
+            # Each model scores only words that the scores of earlier models show to be promising
             mask = np.ones(len(words), np.bool_) if promising is None else promising(log_probs)
             chosen = [word for word, is_chosen in zip(words, mask, strict=True) if is_chosen]
             log_probs[number, mask] = self.replacement_log_probs(number, position, chosen)

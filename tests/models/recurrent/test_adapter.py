@@ -231,7 +231,7 @@ def test_vocabulary_is_selected_by_counts(kind: Kind) -> None:
     ("limits", "message"),
     [
         *(({"size": size}, r"has \d+ distinct words") for size in (0, -1, 10_000)),
-        ({"min_count": 1_000}, "at least 1,000 times, too few for a vocabulary"),
+        ({"min_count": 1_000}, "at least 1,000 times. These are too few for a vocabulary"),
     ],
 )
 def test_impossible_limits_of_word_lists_are_refused(limits: dict[str, int], message: str) -> None:
@@ -248,7 +248,7 @@ def test_folder_without_a_consistent_model_is_refused(folder: Path, tmp_path: Pa
         load_model(f"lstm:{folder}")
     (folder / "recurrent.json").write_text(json.dumps(facts))
     lines = (folder / "vocabulary.csv").read_text().splitlines()
-    for n, message in ((-1, "is damaged: its network reads"), (1, "not a table of words and")):
+    for n, message in ((-1, "is damaged: its network has"), (1, "not a table of words and")):
         (folder / "vocabulary.csv").write_text("\n".join(lines[:n]) + "\n")
         with pytest.raises(ModelError, match=message):
             load_model(f"lstm:{folder}")

@@ -227,7 +227,7 @@ class Renamed(FakeServer):
 
 
 OTHER_TOKENS = "it reads other tokens than those sent"
-NO_LOG_PROB = "it gives a token no value, or one that cannot be a log-probability"
+NO_LOG_PROB = "it gives a token no value, or a value that cannot be a log-probability"
 OTHER_VALUES = "its values are not the log-probabilities that it uses to generate"
 UNSTABLE = "its values depend on the order or the number of requests"
 INVENTED = "its values of unlikely tokens are made up"
@@ -503,6 +503,6 @@ def test_wrong_tokenizer_or_model_name_is_refused(
             wrong_tokenizer = f"tokenizer={tiny_checkpoint('spaced')}&patience=3&dialect={dialect}"
             with pytest.raises(ServerFaultError) as error:
                 load_server(f"{url}#{MODEL}?{wrong_tokenizer}", name="served")
-            assert "its tokens represent other texts" in str(error.value)
+            assert "it and the tokenizer decode tokens to different texts" in str(error.value)
         with pytest.raises(ServerFaultError, match=f"Its models are {MODEL}"):
             load_server(f"{url}#gpt5?tokenizer={fake.location}", name="served")

@@ -130,7 +130,7 @@ def test_record_contains_settings_sizes_and_losses(
 
 def test_texts_smaller_than_a_batch_are_refused(tmp_path: Path) -> None:
     for kind in ("lstm", "bert"):
-        with pytest.raises(InputError, match=r"at most 38, .* the 10 for .*, got 39"):
+        with pytest.raises(InputError, match=r"at most 38, .* \(10 other sentences .*\), got 39"):
             train(kind, tmp_path / kind, replace(TRAINING, batch_size=39))
         assert not (tmp_path / kind).exists()
     for text in ([], [Sentence.parse("Hello there")]):
@@ -216,6 +216,6 @@ def test_nan_weights_are_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             trainers[0].task.network.get_parameter("forwards.bias_hh_l0").data[:] = math.nan
 
     monkeypatch.setattr(loop.Trainer, "validate", validate)
-    with pytest.raises(ModelError, match=r"forwards\.bias_hh_l0 that are not finite"):
+    with pytest.raises(ModelError, match=r"forwards\.bias_hh_l0 has values that are not finite"):
         train("lstm", tmp_path / "lstm", on_progress=spoil)
     assert not (tmp_path / "lstm" / "model.safetensors").exists()
