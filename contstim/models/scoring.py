@@ -205,18 +205,18 @@ Terms: TypeAlias = "Mapping[Sentence, Sequence[TokenScore]]"
 
 
 def mean_word_log_probs(
-    models: Sequence[Scorer], sentences: Sequence[Sentence]
+    models: Sequence[Scorer], sentences: Sequence[Sentence], progress: Progress | None = None
 ) -> dict[Sentence, FloatArray]:
     """Return, for each sentence, the words' log-probabilities averaged over models, (n_words,).
 
-    The unit is nats.
+    The unit is nats. For `progress`, see `token_terms`.
 
     Raises:
         ModelError: see `token_terms`.
     """
     means = {sentence: np.zeros(len(sentence)) for sentence in sentences}
     for model in models:
-        for sentence, terms in token_terms(model, sentences).items():
+        for sentence, terms in token_terms(model, sentences, progress=progress).items():
             for term in terms:
                 if term.word >= 0:
                     means[sentence][term.word] += term.log_prob / len(models)

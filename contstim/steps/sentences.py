@@ -21,6 +21,7 @@ from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.scoring import mean_word_log_probs
 from contstim.options import Help, Judges, Reads, Writes, reads_kind
 from contstim.reporting.report import Table
+from contstim.steps.execution import LOCAL_SCORING
 from contstim.steps.fields import TEXT, Blocked, Language, Prose, language_rules, read_text
 from contstim.steps.step import Outcome, Step, fields_of
 from contstim.wording import quantity
@@ -144,19 +145,31 @@ class FoundSentences:
     left_out: Counter[str]
     rules: tuple[SentenceRule, ...]
 
-    def without_unlikely(self, judges: Sequence[str], loading: Loading) -> FoundSentences:
+    def without_unlikely(
+        self, judges: Sequence[str], loading: Loading, reporter: Reporter
+    ) -> FoundSentences:
         """Return the result without the sentences that judges find unlikely.
 
         A sentence is unlikely in two cases. Its mean log-probability per word is below the median
         of all sentences, or the log-probability of one of its words is in the lowest hundredth of
         all words.
         """
-        words = mean_word_log_probs(load_models(judges, loading), self.sentences)
+        progress = LOCAL_SCORING.progress(reporter, len(self.sentences))
+        words = mean_word_log_probs(load_models(judges, loading), self.sentences, progress)
         means = np.array([values.mean() for values in words.values()])
         lowest = np.array([values.min() for values in words.values()])
         percentile = np.quantile(np.concatenate([*words.values()]), _ODD_WORDS, method="lower")
         likely = (lowest >= percentile) & (means >= np.median(means))
-        selected = tuple(compress(self.sentences, likely))
+        return self._judged(tuple(compress(self.sentences, likely)))
+
+    def with_half(self) -> FoundSentences:
+        """Return a result with about as many sentences as that of `without_unlikely`.
+
+        It has every second sentence, because no model judges them.
+        """
+        return self._judged(self.sentences[::2])
+
+    def _judged(self, selected: tuple[Sentence, ...]) -> FoundSentences:
         left_out = self.left_out + Counter({_UNLIKELY: len(self.sentences) - len(selected)})
         return replace(self, sentences=selected, left_out=left_out)
 
@@ -260,7 +273,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=6):
             (read_sentences(path, prose=self.settings.prose) for path in self.exclude),
         )
         if self.judge and result.sentences:
-            result = result.without_unlikely(self.judge, self.loading)
+            result = result.without_unlikely(self.judge, self.loading, reporter)
         selected, left_out = result.sentences, result.left_out
         if not selected:
             reasons = "; ".join(f"{count:,} because {why}" for why, count in left_out.most_common())

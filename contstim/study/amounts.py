@@ -298,6 +298,8 @@ def natural_supply(
     elif step.vocabulary is not None:
         vocabulary = Vocabulary.load(step.vocabulary)
     result = step.settings.find(text, vocabulary, exclude)
+    if step.judge:
+        result = result.with_half()
     number, in_text = len(result.sentences), result.in_text
     words = vocabulary if step.vocabulary in makers else None
     return NaturalSupply(number, step.text, in_text, result, may_be_fewer, words)

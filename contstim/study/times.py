@@ -26,11 +26,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from contstim.errors import ContstimError
 from contstim.files.files import lock_holder, write_text
-from contstim.models.specifications import parse_model
+from contstim.models.specifications import parse_model, parse_models
 from contstim.optimization.jobs.floors import MAX_REFERENCE_SENTENCES
 from contstim.optimization.jobs.queues import search_key
 from contstim.steps.generation import GenerateSentences
 from contstim.steps.scoring import ScoreSentences
+from contstim.steps.sentences import FindSentences
 from contstim.steps.simulation import SimulatePower
 from contstim.steps.training import TrainNetwork, TrainNgram
 from contstim.steps.triplets import SearchTriplets
@@ -112,7 +113,7 @@ class TimeEstimates:
         """Return True if a measurement could improve the estimate for a stage."""
         for state, (*_, basis, _) in zip(states, self.of_stages(states), strict=True):
             step, is_known = state.stage.step, basis in ("done", "measured")
-            if isinstance(step, TrainNetwork) and basis == "unknown":
+            if isinstance(step, TrainNetwork | FindSentences) and basis == "unknown":
                 return True
             if isinstance(step, ScoreSentences | SearchTriplets) and not is_known:
                 return bool(self._study.existing_models)
@@ -140,6 +141,8 @@ class TimeEstimates:
             of_trials = step.sentences == self._study.files.get("trials")
             number = self._numbers.new_sentences if of_trials else self._n_natural
             return self._scores(number, _workers_of(step.execution))
+        if isinstance(step, FindSentences) and step.judge:
+            return self._judging(step)
         if isinstance(step, SearchTriplets):
             return self._triplets(step)
         if isinstance(step, SimulatePower):
@@ -176,6 +179,18 @@ class TimeEstimates:
             raise ContstimError(f"the speed of {model.name} is not measured yet")
         fast, slow = _SMALL_ROW
         return 0.5 + fast * n_sentences / workers, 5 + slow * n_sentences / workers
+
+    def _judging(self, step: FindSentences) -> Estimate:
+        """Return the estimate for finding sentences, of which judges remove one half."""
+        if self._n_natural is None:
+            raise ContstimError("the natural sentences are not counted yet")
+        judges = [judge.specification for judge in parse_models(step.judge)]
+        rates = [self._times.get(f"score {name}").a_unit for name in judges if not is_ngram(name)]
+        if None in rates:
+            raise ContstimError("the speed of the judge is not measured yet")
+        judging = 2 * self._n_natural * sum(filter(None, rates))
+        low, high = _SHORT_SECONDS
+        return low + judging, high + judging, "usual", ""
 
     def _scores(self, n_sentences: int | None, workers: int) -> Estimate:
         if n_sentences is None:
