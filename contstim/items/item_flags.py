@@ -351,7 +351,8 @@ def _frequent_flags(
             for sentence, positions in zip(item.sentences, changed[item.item_id], strict=True)
             for position in (range(len(sentence)) if counts_all else positions)
         )
-        words_of[item.item_id] = [w for w in words if w and w not in exempt]
+        # A single letter, such as "I", is a function word
+        words_of[item.item_id] = [w for w in words if len(w) > 1 and w not in exempt]
         for word in words_of[item.item_id]:
             sources[word].add(item.source_id or item.item_id)
     for item_id, item_words in words_of.items():

@@ -43,7 +43,7 @@ from contstim.wording import grouped, quantity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from contstim.items.stimuli import Pair, Triplet
+    from contstim.items.stimuli import Triplet
     from contstim.reporting.report import Part, Value
     from contstim.study.handing_on.facts import StudyFacts
 
@@ -199,7 +199,7 @@ def _items(facts: StudyFacts) -> Iterator[Part]:
     pairs = [pair for pair in facts.pairs if pair.controversial]
     for item_name, items, value in (
         ("Triplet", triplets, _minus_new_words),
-        ("Natural pair", pairs, _rank_difference),
+        ("Natural pair", pairs, lambda pair: -pair.rank_1_model_1 - pair.rank_2_model_2),
         ("Minimal pair", facts.minimal_pairs, lambda _: 0.0),
     ):
         tables = []
@@ -235,15 +235,6 @@ def _minus_new_words(triplet: Triplet) -> float:
     return -sum(
         len(changed_positions(synthetic, triplet.natural)) for synthetic in triplet.sentences[1:]
     )
-
-
-def _rank_difference(pair: Pair) -> float:
-    """Return the smaller rank difference of the two models.
-
-    A model's rank difference is the rank of the sentence that it accepts, minus the rank of the
-    sentence that it rejects.
-    """
-    return min(pair.rank_2_model_1 - pair.rank_1_model_1, pair.rank_1_model_2 - pair.rank_2_model_2)
 
 
 def _reviews(facts: StudyFacts) -> Iterator[Part]:
