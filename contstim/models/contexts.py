@@ -76,9 +76,9 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
     if (sign := special_sign(ordinary_text)) is not None:
         names = ", ".join(candidate_contexts(tokenizer, config)[:-1])
         raise ModelError(
-            f"context must name only special tokens of {location}, got {sign!r} in {text!r}. The "
-            f"tokenizer reads {sign!r} as ordinary characters. Special tokens of the tokenizer: "
-            f"{names or 'none'}."
+            f"context must not contain unknown special tokens, got {sign!r} in {text!r}. The "
+            f"tokenizer of {location} reads {sign!r} as ordinary characters. Special tokens of the "
+            f"tokenizer: {names or 'none'}."
         )
     ids = tuple(tokenizer(text.removesuffix(" "), add_special_tokens=False)["input_ids"])
     for token in ids:
@@ -97,8 +97,9 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
     added_ids = _added_before(tokenizer)
     if any(_fault(token, tokenizer, config, added=True) for token in added_ids):
         added_ids = ()
-    # The text may already begin with the last of the added tokens. These tokens must not be read
-    # twice, so put only the first n added tokens before the text
+    # The text may already begin with some of the added tokens. For example, the tokenizer adds
+    # `[gMASK]<sop>`, and the text begins with `<sop>`. No token must be read twice, so put only the
+    # first n added tokens, here `[gMASK]`, before the text
     n = next(n for n in range(len(added_ids) + 1) if added_ids[n:] == ids[: len(added_ids) - n])
     return (*added_ids[:n], *ids)
 
@@ -119,8 +120,8 @@ def candidate_contexts(tokenizer: Any, config: Any) -> tuple[str, ...]:
 def is_chat_mark(token: int, tokenizer: Any, *, by_name: bool = False) -> bool:
     """Return True if a token opens or closes a turn of a conversation.
 
-    The token's name shows this, or its use in the chat template. With `by_name`, only the name is
-    considered.
+    A token is such a chat mark if it has a typical name, or if the chat template uses it to open or
+    close turns. With `by_name`, only the name is considered.
     """
     sign = str(tokenizer.convert_ids_to_tokens(token))
     name = _name(sign)

@@ -49,7 +49,9 @@ _STRAIGHT, _CURLY = "'", "’"
 NO_END_MARK = "no-end-mark"
 """Rule that ignores end marks."""
 
-_SUFFIX = "end-mark"  # suffix of rule and fingerprint, if a model reads end marks
+# If a model reads end marks, this suffix is added to two fields of its `Convention`: the name of
+# the scoring rule, and the fingerprint, which is the key of cached scores
+_SUFFIX = "end-mark"
 
 
 def with_spellings(ids: dict[str, int]) -> dict[str, int]:
@@ -233,14 +235,15 @@ def shared_vocabulary(
     )
     how = ""
     if same_token_count:
-        how = " in the same number of tokens"
+        how = " and has the same number of tokens under all sub-word models"
         initial = with_same_count(shared.initial, initial=True)
         inner = with_same_count(shared.inner, initial=False)
         shared = Vocabulary(initial, inner, shared.repeatable)
     for position, words in (("start a sentence", shared.initial), ("follow another", shared.inner)):
         if not words:
             raise VocabularyError(
-                f"No word of the vocabulary that may {position} is known to all of {names}{how}."
+                f"No word of the vocabulary that may {position} is known to all models{how}. "
+                f"Models: {names}."
             )
     remaining = set(shared.words)
     return shared, tuple(word for word in vocabulary.words if word not in remaining)
@@ -335,7 +338,11 @@ class EndMarks:
         ]
 
     def convention(self, plain: Convention) -> Convention:
-        """If the model reads end marks, add a suffix to the convention's rule and fingerprint."""
+        """Return the convention (the record of how a model scores), marked if end marks are read.
+
+        The mark is a suffix of the name of the scoring rule and of the fingerprint, which is the
+        key of cached scores. If the model reads no end marks, the convention is unchanged.
+        """
         return plain.with_suffix(_SUFFIX) if self.marks else plain
 
 

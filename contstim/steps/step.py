@@ -111,7 +111,8 @@ class Field:
     """A field of a step or of a group. A group is a dataclass of settings in a field of the step.
 
     Attributes:
-        name: name of the key and, with dashes, of the option.
+        name: name of the key in a configuration file. The command-line option has the same name,
+            with dashes instead of underscores.
         hint: type with annotations.
         default: default value; `MISSING` if the field is required.
         group: name of the step's field that contains the group; empty for a field in no group.
@@ -154,8 +155,8 @@ class Step(Generic[Value]):
     version: ClassVar[int] = 1
     saved_results: ClassVar[str] = ""  # sentence about the results that an interrupted run saves
     leave_out: ClassVar[frozenset[str]] = frozenset()  # names of fields that are not options
-    # A study sets some fields, such as `seed`, to the same value in all steps. Fields with these
-    # names ignore this value
+    # A study sets some fields, such as `seed`, to the same value in all steps. In this step, the
+    # fields with the following names do not take the value of the study
     separate_fields: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, *, name: str, version: int = 0) -> None:
@@ -369,8 +370,9 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
             if tokens := convention.get("context_tokens"):
                 reporter.say_once(f"{name} reads {' '.join(tokens)} before the first word.")
     if path is not None:
-        # Inputs without a current checksum: the work may have written texts to edit into the
-        # output folder, or downloaded models from the hub
+        # Compute the checksums that are missing or no longer valid. During its work, the step may
+        # have downloaded models from the hub. It may also have written texts, which users can edit
+        # and which are inputs of the next run, into the output folder
         new = [
             file
             for file in step.reads()

@@ -159,9 +159,10 @@ class ScorerContract:
         with pytest.raises(ModelError, match=f"{re.escape(model.name)}.* A test needs"):
             require_language_model(model, "A test")
 
-    # Shortcuts of adapters, such as cached keys and values, must give the scores of the complete
-    # sentences. Searches discard words with low upper bounds. If a bound were below the score, a
-    # search could discard the best word. Long sentences are tested at every fourth position
+    # A model class may take shortcuts, such as cached attention keys and values. The scores must be
+    # the same as without shortcuts, when complete sentences are scored. Searches discard words with
+    # low upper bounds. If a bound were below the score, a search could discard the best word. Long
+    # sentences are tested at every fourth position
     def test_candidates_are_judged_as_the_rewritten_sentences(self, model: Scorer) -> None:
         for sentence in SENTENCES[:3]:
             for position in range(0, len(sentence), 4 if len(sentence) > 5 else 1):

@@ -292,7 +292,7 @@ class ReadContract:
         """Prepare the folder `out` before participants answer."""
 
     def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
-        """Return the rows of each list; a row has a trial_id, and 1 or 2 in the column left."""
+        """Return list name → rows. A row has the columns `trial_id` and `left` (1 or 2)."""
         del folder
         return grouped(
             (str(trial.group), {"trial_id": trial.trial_id, "left": str(1 + number % 2)})

@@ -63,7 +63,7 @@ def test_each_model_reads_its_own_context(folder: Path, executor_options: tuple[
         (("--context", "c=. "), "Models: a, m, n"),
         (("--context", ". "), "Models: a, m, n"),
         (("--context", "a=. ", "--context", "a=A day."), "at most once for each model"),
-        (("--context", "a=<|im_start|>"), "only special tokens of gpt2"),
+        (("--context", "a=<|im_start|>"), "unknown special tokens"),
         (("--context", "a= "), "must be a text"),
         (("--context", "n=. "), "A kenlm model reads nothing"),
         (("--context", "m=. "), "m reads no context"),

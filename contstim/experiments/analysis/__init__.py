@@ -7,8 +7,8 @@ agreement    agreement of models with models, people with people, and people wit
              the trials on which each model fails worst
 crossed      variance of a mean for new people and new items, in closed form, for one experiment or
              many simulated ones
-intervals    intervals of values, differences and distances to the noise ceiling, from the variance
-             that `crossed` computes; estimates with a t-test
+intervals    confidence intervals of models' values, of differences between models, and of distances
+             to the noise ceiling; t-tests of these estimates. Variances come from `crossed`
 signed_ranks Wilcoxon's test with its effect size, for one test or many
 families     families of contrasts, their error rates, and which effects they can detect
 effects      comparisons of models and ceilings, with tests, effect sizes and intervals

@@ -149,10 +149,10 @@ def accuracy_upper(preferences: FloatArray) -> FloatArray:
 
 
 def cosine_lower(preferences: FloatArray) -> FloatArray:
-    """Return each participant's signed-rank cosine with the others' mean ranks, ranked again.
+    """Return each participant's signed-rank cosine with the mean ranks of the other participants.
 
-    Ranks are normalised before they are averaged. A mean of zero is a tie, like a model's ratio of
-    zero. Args and returns are those of `accuracy_lower`.
+    Ranks are normalised before they are averaged. The means are then ranked again. A mean of zero
+    is a tie, like a model's ratio of zero. Args and returns are those of `accuracy_lower`.
     """
     ranks, squares = signed_ranks(preferences), rank_squares(preferences)
     vectors = _normalise_ranks(ranks, squares)
@@ -165,14 +165,15 @@ def cosine_lower(preferences: FloatArray) -> FloatArray:
 
 
 def cosine_upper(preferences: FloatArray) -> FloatArray:
-    """Return each participant's cosine with the mean normalised ranks of all, not ranked again.
+    """Return each participant's cosine with the mean normalised ranks of all participants.
 
-    Args and returns are those of `accuracy_lower`.
+    The means are not ranked again. Args and returns are those of `accuracy_lower`.
     """
     ranks, squares = signed_ranks(preferences), rank_squares(preferences)
-    # The normalised vectors of participants have equal norms. Of all vectors, their mean has the
-    # highest sum of cosines with them. So no model can do better than the mean. The mean is not
-    # ranked again, so its norm does not follow from Eq. 9.
+    # After normalisation, the rank vectors of all participants have equal norms. The sum of a
+    # vector's cosines with the participants' vectors is highest for the mean of these vectors. So
+    # no model can do better than the mean. The mean is not ranked again, so its norm does not
+    # follow from Eq. 9.
     mean = _normalise_ranks(ranks, squares).mean(axis=0)
     return cosine((ranks * mean).sum(axis=-1), squares * (mean**2).sum(axis=-1))
 

@@ -50,8 +50,8 @@ class StudyOptions:
         code: completion code; None: the code of the exported experiment. If there is neither a code
             nor a redirect, each participant gets an individual code.
         redirect: address after completion; None: the redirect of the exported experiment.
-        accept_platform_ids: whether the identifier of a recruiting platform in the address is
-            sufficient without a token. Each identifier can take part once.
+        accept_platform_ids: whether to admit participants without a token if their address contains
+            the participant ID of a recruiting platform. Each such ID can take part once.
         rehearsal: whether to admit artificial participants.
     """
 
@@ -288,9 +288,10 @@ def _update_participant(
 ) -> tuple[int, str, int]:
     """Update a participant's record from a request; return number, group and seed.
 
-    Requests may be repeated or arrive out of order. So each request contains the page's current
-    counts, and the greatest counts are stored. Answers to further questions are added to the stored
-    ones.
+    Each request contains the current values of `second_tabs` (a count) and `failed` (yes or no).
+    These values never decrease, but requests may be repeated or arrive out of order. So the highest
+    value is stored, and `failed` stays true. Answers to further questions are
+    added to the stored answers.
     """
     row: tuple[int, str, int] | None = connection.execute(
         "UPDATE participant SET seen = ?, second_tabs = max(second_tabs, ?), "
@@ -449,7 +450,11 @@ def withdraw(database: Path, who: str, day: str) -> str:
             busy = _delete(connection, row["number"], day)
     except sqlite3.Error as error:
         raise StoreError(f"No answers were deleted from {database}: {error}.") from error
-    log = " The log of the database may contain them until the server stops." if busy else ""
+    log = (
+        " The log of the database may contain the deleted data until the server stops."
+        if busy
+        else ""
+    )
     # The message does not contain the name, which must not remain in any log
     return f"Deleted the participant with this {kind}: {_describe_progress(row)}.{log}"
 

@@ -38,9 +38,10 @@ DISTANT, CLOSE = "distant", "close"
 """Assumptions about the rivals of a planted model.
 
 The planted model is the model that simulated people follow most; its rivals are the other models.
-Distant rivals predict people only as far as they agree with the planted model. Close rivals have
-the accuracies that the models other than the best had in the measured study. In both cases, the
-planted model has the accuracy of the best measured model."""
+With distant rivals, people follow the planted model alone. A rival then predicts people only to
+the extent that its predictions agree with those of the planted model. Close rivals have the
+accuracies of the models in the measured study, without its best model. In both cases, the planted
+model has the accuracy of the best measured model."""
 
 _NODES = 31  # nodes of Gauss-Hermite quadrature over items
 
@@ -50,8 +51,8 @@ PUBLISHED_RATERS = 10  # raters of each trial
 #   scope
 #   lower noise ceiling of accuracy with ten raters a trial, from `analyze`
 #   standard deviation of the item effects that GPT-2 does not predict; its unit is the standard
-#       deviation of the noise of single answers. The estimate is from a mixed model of all choices
-#       in a condition: `fit_mixed` with the link `probit` and ratios in `ranks`
+#       deviation of the noise of single answers. It was estimated by a mixed model of all choices
+#       in a condition (`fit_mixed`), with the link `probit` and the ratio scale `ranks`
 #   GPT-2's accuracy
 #   accuracies of the eight other models on their own trials, descending
 _PUBLISHED_TABLE = """\
@@ -67,16 +68,17 @@ PUBLISHED_KINDS = {
 }
 PUBLISHED_CEILING = PUBLISHED_KINDS["random-natural"][0]  # lower noise ceiling
 # Standard deviation of the strength with which people follow GPT-2, divided by the mean strength.
-# The estimate is from the mixed model of all ratings: `fit_mixed` with ratios in `ranks`
+# It was estimated by the mixed model of all ratings (`fit_mixed`), with the ratio scale `ranks`
 PUBLISHED_FOLLOWING = 0.297
 # Results of `benchmarks/replay.py` for this experiment
 WORTH = (
     "In experiment 1 of Golan et al. (2023), one answer on two synthetic sentences gave .76 nats "
     "of evidence (log Bayes factor) for one of two models. An answer gave .52 nats on a natural "
     "controversial pair, .18 on a natural and a synthetic sentence, and .04 on a random pair. "
-    "These four values come from a choice rule that was fitted to random pairs. A rule fitted to "
-    "all trials of other pairs of models gives .48, .23, .17 and .05. With more than about five "
-    "answers to an item, more items give more information than more people."
+    "These four values come from a choice rule that was fitted to random pairs. If the rule for "
+    "two models is fitted instead to all trials of other pairs of models, the four values are "
+    ".48, .23, .17 and .05. With more than about five answers to an item, more items give more "
+    "information than more people."
 )
 ANSWERS = 5  # answers to each item, and therefore the default number of participants in a group
 SECONDS_PER_TRIAL = 8.5  # the median participant took 23.3 minutes for 165 trials

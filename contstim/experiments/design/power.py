@@ -253,7 +253,8 @@ class DesignPower:
 
     Attributes:
         populations: people and items of simulated experiments; see `calibrate`.
-        unreached: scope and name of each population that does not reach the measured values.
+        unreached: scope and name of each population for which no simulation has both the measured
+            noise ceiling and the measured accuracy. The nearest possible values are used instead.
         scopes: power of each kind of trial, and of all kinds together (`overall`).
     """
 

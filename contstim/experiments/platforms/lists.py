@@ -91,8 +91,8 @@ def stimulus_lists(
     if per_group < 1:
         raise InputError(f"The number of lists per group must be at least 1, got {per_group}.")
     groups = sorted({trial.group for trial in trials})
-    # Each list is the presentation for one participant of a group. Participants with even numbers
-    # have the sides of the previous participant mirrored.
+    # Each list is the presentation for one participant of a group. A participant with
+    # an even number sees each sentence on the opposite side from the previous participant.
     group_participants = [(g, p) for g in groups for p in range(1, per_group + 1)]
     # Leading zeros, because platforms sort lists by name as text: L02 before L10
     width = max(2, len(str(len(group_participants))))

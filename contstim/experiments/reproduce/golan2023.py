@@ -138,8 +138,12 @@ def _controversial_pair_claims(analysis: Analysis) -> Iterator[Claim]:
     for scope, about, published in (
         (Scope.NATURAL, "natural controversial pairs", "gpt2, roberta, electra"),
         (Scope.SYNTHETIC, "synthetic controversial pairs", "gpt2"),
-        (Scope.ACCEPT, "natural vs. synthetic, accepting", "none"),
-        (Scope.REJECT, "natural vs. synthetic, rejecting", ", ".join(_ORDER)),
+        (Scope.ACCEPT, "natural vs. synthetic, models that accept the synthetic sentence", "none"),
+        (
+            Scope.REJECT,
+            "natural vs. synthetic, models that reject the synthetic sentence",
+            ", ".join(_ORDER),
+        ),
     ):
         below = analysis.result(scope, measures.ACCURACY).below_ceiling()
         yield f"{about}: not below the ceiling", published, _join_models(set(_ORDER) - below)

@@ -13,8 +13,9 @@ If the mean over all orders takes too many passes, `chain` averages independent,
 The samples depend only on the seed and the number of tokens in each word. So two sentences whose
 words have the same numbers of tokens are compared on the same samples.
 
-In the exact mean over orders, each of the n words is scored in sets of hidden words of all sizes
-from 1 to n. Each size has the total weight 1/n. Log-probabilities differ far more between words
+A pass hides a set of words and scores words of this set. The exact mean over orders uses, for each
+of the n words, sets of hidden words of every size from 1 to n. Each size has the total weight 1/n.
+Log-probabilities differ far more between words
 than between the contexts of one word. A good sample therefore scores every word equally often.
 There are two kinds of samples:
 
@@ -90,8 +91,9 @@ def chain_plan(
 
         sum over M, w in M of  (n-|M|)! (|M|-1)! / n!  log p(w | words outside M).
 
-    Within each M, the same formula averages the orders of the k tokens of a word. The pass that
-    hides all tokens of the word is also the pass of M.
+    Within each M, the same formula averages the orders of the k tokens of a word. One of its passes
+    hides all k tokens. This pass also hides the other words of M, so it is the pass that hides M,
+    and no further pass is needed.
     """
     if budget is not None and n_passes(pattern) > budget:
         return budget_plan(pattern, seed, budget, in_orders=in_orders)
@@ -185,8 +187,9 @@ def _scheme(
 ) -> tuple[list[Pass], Callable[[], Iterable[Pass]]]:
     """Return the passes common to all samples, and a function that draws a sample's own passes."""
     n = len(sizes)
-    # Number of passes that cover the tokens of every word once. 1 is subtracted for each word,
-    # because a pass of the cover of words already hides all its tokens
+    # Number of additional passes for one cover of the tokens of every word. One set of such a cover
+    # contains all tokens of the word. It needs no additional pass, because a pass of the cover of
+    # words already hides all these tokens. So 1 is subtracted for each word
     within = sum(_n_sets(k) - 1 for k in sizes.tolist())
     # 1. All sets of words, and covers of the tokens within words
     if (1 << n) - 1 <= budget // 2 and within * _MIN_COVERS <= budget // 2:
@@ -375,7 +378,8 @@ class MaskedRule:
     Attributes:
         name: name of the rule in a specification, after `@`.
         plan: function that makes the plan of a sentence.
-        restricted: whether word boundaries are enforced. The probability of a token is then
+        restricted: whether word boundaries are enforced. If so, there are two classes of tokens:
+            tokens at word boundaries and tokens within words. The probability of a token is
             normalised within its class; see `boundaries`.
         end_scored: whether the end mark is scored; if not, it is always visible.
         sampled: template that describes estimated scores, with `{seed}` and `{pass_budget}`; empty

@@ -1,9 +1,10 @@
 """HTTP client with retries, time limits, concurrent requests and persistent connections.
 
-Requests are retried after temporary failures. These are refused and broken connections, timeouts,
-truncated responses, and the statuses 408, 425, 429, 500 and 502 to 504. The pause between retries
-doubles from half a second to half a minute, unless the server sets the pause (`Retry-After`).
-Retries end after `patience` seconds, or after three responses without the expected fields.
+Requests are retried after temporary failures. Temporary failures are: a refused or broken
+connection, a timeout, a truncated response, and the statuses 408, 425, 429, 500 and 502 to 504. The
+pause between retries doubles from half a second to half a minute, unless the server sets the pause
+(`Retry-After`). Retries end after `patience` seconds, or after three responses without the
+expected fields.
 """
 
 from __future__ import annotations
@@ -164,7 +165,11 @@ class Client:
                 n_incomplete += problem.few
                 if n_incomplete == _TRIES:
                     fault = "its answer is incomplete"
-                    detail = f"After {_TRIES} requests: {problem} Check the dialect."
+                    detail = (
+                        f"{_TRIES} answers were incomplete. Problem of the last answer: {problem} "
+                        "Check the option dialect of the address, which names the format of the "
+                        "server's requests and responses."
+                    )
                     raise ServerFaultError(self.address.url, fault, detail) from None
                 # The pause is random, because requests that failed together should not be retried
                 # together
@@ -203,7 +208,10 @@ class Client:
         if status in _TEMPORARY_STATUSES:
             pause = _seconds(response.headers.get("Retry-After", ""))
             return PassingError(f"status {status}: {text}.", pause)
-        detail = f"Status {status}: {text}. Check the address, the model and the dialect."
+        detail = (
+            f"Status {status}: {text}. Check the address, the model, and the option dialect of the "
+            "address, which names the format of the server's requests and responses."
+        )
         if status in {401, 403}:
             variables = f"{host_variable(self.address)} or {KEY_VARIABLE}"
             detail = f"It needs a key. Put the key into the environment variable {variables}."

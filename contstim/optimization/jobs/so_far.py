@@ -114,8 +114,9 @@ def so_far(
 class SearchProgress:
     """Progress of the searches between all pairs of models.
 
-    Progress is reported in triplets. It is the completed proportion of the expected time of all
-    searches, times the number of triplets. A running search counts in part.
+    Progress is measured in time and reported in triplets. The searches have an expected total time.
+    The completed proportion of this time is multiplied by the total number of triplets. A running
+    search counts in part.
 
     Args:
         expected: function that returns the seconds for a triplet of a pair; None if unknown.

@@ -3,10 +3,12 @@
 A new word replaces one word of a natural sentence. Two models disagree on the new word if one model
 finds the new sentence likelier, and the other model the natural sentence.
 
-The gain of a word is log p(sentence with the word) - log p(natural sentence), in nats. If the unit
-of a model's scores is not nats, each model's gains are divided by a standard deviation: that of the
-model's scores of natural sentences. If one model's gain is positive and the other's negative, the
-models disagree. The size of the disagreement is the smaller absolute gain:
+The gain of a word is log p(sentence with the word) - log p(natural sentence), in nats. If the
+scores of a model have another unit, the gains of all models are standardised. Each model's gains
+are then divided by the standard deviation of its scores of natural sentences.
+
+If one model's gain is positive and the other's negative, the models disagree. The size of the
+disagreement is the smaller absolute gain:
 
     The dog sleeps           cat    boy    idea
     gain under model 1        +3     +1      -9
@@ -43,8 +45,13 @@ def near_pairs(
     """Find the new word on which each pair of models disagrees most.
 
     Disagreements within rounding errors do not count. Models that give the natural sentence
-    probability zero are ignored. Ties are resolved in favour of the first word. If the unit of a
-    model is not nats, `sds` has the standard deviation of each model's scores of natural sentences.
+    probability zero are ignored. Ties are resolved in favour of the first word.
+
+    Args:
+        models: models to compare.
+        candidates: natural sentence, its positions and allowed words.
+        sds: name of a model → standard deviation of its scores of natural sentences. It is required
+            if the scores of a model are not in nats.
 
     Returns:
         Names of two models that disagree → 0-based position and new word.
@@ -64,7 +71,8 @@ def near_pairs(
     sizes = np.array([1.0 if sds is None else sds[model.name] for model in models])
     tolerances = np.array([model.convention.tolerance for model in models])
     rounding = np.maximum(_ROUNDING, np.abs(log_probs) * tolerances) / sizes
-    # Models with drafts need many passes for each word
+    # A draft is a cheaper scorer that estimates a model's scores. Models that have a draft need
+    # many passes for each word
     costs = [2 if m.draft() is not None else int(not m.cheap_replacements) for m in models]
     words_by_pair = {}
     for pair in combinations(range(len(models)), 2) if new else ():
