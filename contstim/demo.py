@@ -248,9 +248,8 @@ def _claim_folder(out: Path, settings: Mapping[str, object]) -> None:
         differing = [name for name in settings if settings[name] != stored.get(name)]
         if differing:
             raise InputError(
-                f"{out} contains a demo with another "
-                + ", ".join(f"{n} ({stored.get(n)}, now {settings[n]})" for n in differing)
-                + ". Name another folder with --out, or delete this one."
+                f"{out} contains a demo with other settings ({', '.join(differing)}). Name another "
+                "folder with --out, or delete this one."
             )
     elif out.is_dir() and any(out.iterdir()):
         raise InputError(f"{out} is not empty and has no demo. Name another folder with --out.")

@@ -179,7 +179,7 @@ def test_bad_input_ends_with_one_message_and_status_2(
 
 def test_killed_score_resumes_where_it_stopped(folder: Path) -> None:
     """Kill the process after some scores are stored; the second run scores only the others."""
-    text = "".join(f"She saw {i} dogs in the garden\n" for i in range(30_000))
+    text = "".join(f"She saw {i} dogs in the garden\n" for i in range(60_000))
     (folder / "many.txt").write_text(text)
     store = folder / "killed.sqlite"
     arguments = ["--sentences", "many.txt", "--out", "many.csv", "--store", store.name, "--quiet"]
@@ -194,11 +194,11 @@ def test_killed_score_resumes_where_it_stopped(folder: Path) -> None:
     connection.execute("UPDATE score SET log_prob = -1234.5 WHERE sentence = ?", altered_row)
     connection.commit()
     connection.close()
-    assert 0 < counts[0] == counts[1] < 30_000
+    assert 0 < counts[0] == counts[1] < 60_000
     assert not (folder / "many.csv").exists()
     succeed(folder, "score", *MODELS[:2], *arguments[:-1])
     table = read_csv_rows(folder / "many.csv")
-    assert len({row["sentence"] for row in table}) == 30_000
+    assert len({row["sentence"] for row in table}) == 60_000
     altered_sentences = [row["sentence"] for row in table if row["kenlm:bigram.arpa"] == "-1234.5"]
     assert altered_sentences == [altered_row[0]]
 
