@@ -118,7 +118,7 @@ def test_a_rerun_computes_only_stale_results(
 
 @pytest.mark.usefixtures("results")
 def test_folders_without_this_demo_are_refused(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"another seed \(0, now 1\)"):
+    with pytest.raises(InputError, match=r"\(seed\)"):
         run_small_demo(folder, seed=1)
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(InputError, match="has no demo"):
