@@ -250,7 +250,7 @@ def test_articles_match_the_following_sound() -> None:
 def test_tags_of_another_language_are_refused(tmp_path: Path) -> None:
     words = Vocabulary(("Der", "Die"), ("Hund", "Katze", "sieht", "xqz"))
     natural = Sentence.parse("Der Hund sieht Katze")
-    with pytest.raises(InputError, match="of the 6 words .* Set `tags` to a table"):
+    with pytest.raises(InputError, match=r"of the 6 words .* Set `tags` to a table"):
         SearchSettings().check_words(words)
     table = tmp_path / "tags.csv"
     table.write_text("word,tag,count\nder,D,1\nHund,N,1\nKatze,N,1\n", encoding="utf-8")
