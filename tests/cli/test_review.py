@@ -259,5 +259,5 @@ def test_served_review_is_saved_resumed_and_interrupted(folder: Path) -> None:
     command = "review triplets.csv --out review.html --serve --reviewer"
     messages = run(folder, command, "Ann B", status=2).stderr
     assert "review-Ann_B.csv already exists" in messages
-    assert "other items: 2 of 6" in messages
+    assert "lacks 2 of 6" in messages
     assert (folder / "review-Ann_B.csv").read_bytes() == content_before

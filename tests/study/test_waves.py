@@ -30,7 +30,7 @@ def test_study_in_waves_ends_with_a_verdict(done_study: Path, tmp_path: Path) ->
     rules = f"people_per_wave = {N_PEOPLE}\ntrials_per_person = {N_TRIALS}\ncatch_per_group = 1\n"
     text = f"{text}\n[waves]\nmax_people = 40\nmin_catch = 0\n{rules}"
     path.write_text(text, encoding="utf-8")
-    assert "Waves need about" in plan_study(read_study(path), measure=False).tests
+    assert "waves need about" in plan_study(read_study(path), measure=False).tests
     assert invoke("run", path).exit_code == 0
     (study / "answers").mkdir()
     path.write_text(text + 'data = ["answers"]\n', encoding="utf-8")

@@ -180,7 +180,7 @@ def test_responses_are_archived_without_server_database(study: Path, tmp_path: P
     assert "import collected" not in {stage.name for stage in archived_study.stages}
     change(study, ("[import.collected]", '[import."collected"]'))
     result = run(study, "archive", "--out", str(tmp_path / "no"), "--as-it-is")
-    assert "on separate lines" in result.stderr
+    assert "on a line of its own" in result.stderr
 
 
 def test_large_inputs_are_listed_and_not_copied(study: Path, tmp_path: Path) -> None:
