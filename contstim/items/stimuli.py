@@ -308,8 +308,7 @@ class Trial:
         synthetic-synthetic      synthetic_1, which model_1 rejects
         natural-controversial    the sentence that model_1 rejects
         minimal-pair             the acceptable sentence, which model_1 rejects
-        catch                    the unshuffled sentence, or the sentence that participants are told
-                                 to choose
+        catch                    the unshuffled sentence, or the one that an instruction names
     """
 
     trial_id: str
