@@ -62,7 +62,7 @@ def open_page(tmp_path: Path, window: tuple[Any, list[str]]) -> Iterator[Open]:
         path.write_text(ReviewPage(stimuli, **options).html(), encoding="utf-8")
         page = page or shared_page
         page.goto(path.as_uri())
-        page.wait_for_selector("body[data-ready]")
+        wait_until_ready(page)
         return page
 
     yield write
@@ -71,6 +71,12 @@ def open_page(tmp_path: Path, window: tuple[Any, list[str]]) -> Iterator[Open]:
         shared_page.evaluate("localStorage.clear()")
         shared_page.goto("about:blank")
     assert problems == []
+
+
+def wait_until_ready(page: Any) -> None:
+    """Wait for the scripts, and for two frames: Chromium drops keys before the first one."""
+    page.wait_for_selector("body[data-ready]")
+    page.evaluate("new Promise(end => requestAnimationFrame(() => requestAnimationFrame(end)))")
 
 
 def press(page: Any, keys: str) -> None:
@@ -125,7 +131,7 @@ def test_keyboard_reviews_survive_reload_and_are_read(open_page: Open, tmp_path:
         review.require_items_of(TRIPLETS, "t.csv")
         assert review.rejected == {"t2", "t3", "t4"}
         page.reload()
-        page.wait_for_selector("body[data-ready]")
+        wait_until_ready(page)
 
 
 def test_focus_is_visible_and_follows_the_keys(open_page: Open) -> None:

@@ -12,7 +12,7 @@ from contstim.experiments.collection.reviewing import ReviewFile, review_applica
 from contstim.items.reviews import read_reviews
 from contstim.reporting.review import ReviewPage
 from tests.experiments.collection.servers import running
-from tests.reporting.review.test_browser import TRIPLETS, press
+from tests.reporting.review.test_browser import TRIPLETS, press, wait_until_ready
 
 Visit = Callable[..., Any]
 
@@ -29,7 +29,7 @@ def serve_review(folder: Path, port: int = 0) -> Iterator[int]:
 
 def open_served_page(page: Any, port: int) -> Any:
     page.goto(f"http://127.0.0.1:{port}/")
-    page.wait_for_selector("body[data-ready]")
+    wait_until_ready(page)
     return page
 
 
@@ -47,7 +47,7 @@ def test_decisions_are_saved_and_resent_after_an_outage(tmp_path: Path, visit: V
         page.wait_for_selector("text=Saved in review-Ann.csv.")
         assert read_reviews([path]).rejected == {"t1", "t2"}
         page.reload()
-        page.wait_for_selector("body[data-ready]")
+        wait_until_ready(page)
         assert page.inner_text("#count") == "3 of 6 decided, 2 rejected"
         path.write_text(path.read_text().replace("offensive", "rude"))
         press(page, "j c")
