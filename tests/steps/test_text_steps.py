@@ -9,6 +9,7 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from contstim.errors import InputError
@@ -52,6 +53,36 @@ def test_vocabulary_needs_a_text_or_published_lists(folder: Path) -> None:
     # Other settings are not refused, because they do not affect published lists
     step = MakeVocabulary(out=folder / "vocab.txt")
     assert replace(step, min_count=7).word_choice == step.word_choice
+
+
+def test_judge_removes_the_less_likely_half(folder: Path) -> None:
+    """Witness: word probabilities of KenLM's package."""
+    kenlm = pytest.importorskip("kenlm")
+    TrainNgram(text=folder / "corpus.txt", order=2, out=folder / "2.arpa").run()
+    step = FindSentences(
+        text=folder / "corpus.txt", out=folder / "all.txt", settings=SentenceSettings(words="6-9")
+    )
+    sentences, progress = step.run(), list[tuple[float, float | None]]()
+    judged = replace(step, out=folder / "judged.txt", judge=(f"kenlm:{folder / '2.arpa'}",)).run(
+        forwarding(
+            SILENT, progress=lambda _task, done, total, _note="": progress.append((done, total))
+        )
+    )
+    model = kenlm.Model(str(folder / "2.arpa"))
+    log_probs = [
+        [p for p, *_ in model.full_scores(" ".join(sentence.words), eos=False)]
+        for sentence in sentences
+    ]
+    means = np.array([np.mean(values) for values in log_probs])
+    lowest = np.array([min(values) for values in log_probs])
+    percentile = np.quantile(np.concatenate(log_probs), 0.01, method="lower")
+    likely = (means >= np.median(means)) & (lowest >= percentile)
+    assert judged == tuple(s for s, is_likely in zip(sentences, likely, strict=True) if is_likely)
+    assert len(judged) < len(sentences) / 2
+    done, total = progress[-1]
+    assert done == total == len(sentences)
+    record = record_of(folder / "judged.txt")
+    assert record["kept"] + sum(record["left_out"].values()) == 600
 
 
 def test_sentence_step_counts_sentences(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

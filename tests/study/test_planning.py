@@ -391,6 +391,24 @@ def test_scoring_time_is_estimated_from_units(study: Path) -> None:
     assert trial_times[1] == pytest.approx(2 * (1 + numbers.new_sentences * 0.1))
 
 
+def test_plan_counts_a_judge_of_natural_sentences(study: Path) -> None:
+    number = read_supply(study).number
+    shutil.rmtree(study / "results")
+    path = study / "study.toml"
+    path.write_text(f'judge = "hf:judge"\n{path.read_text("utf-8")}', "utf-8")
+    assert read_supply(study).number == -(-number // 2)
+    parsed, times = read_study(study), Times(study / "times.json")
+    with chdir(study):
+        (stage,) = (stage for stage in parsed.stages if stage.name == "sentences")
+        estimates = TimeEstimates(parsed, StudyNumbers(parsed), 50, times)
+        assert estimates.of_stage(stage)[2] == "unknown"
+        times.add("score hf:judge", units=30, seconds=3)
+        shortest, longest, *_ = estimates.of_stage(stage)
+    assert shortest is not None
+    assert longest is not None
+    assert 10 < shortest < longest < 20  # 100 sentences, and a few seconds for other work
+
+
 def test_text_of_durations() -> None:
     seconds = (0.0, 9.9, 40.2, 150.0, 3_000.0, 12_600.0, 259_200.0)
     texts = ["0.0 s", "9.9 s", "40 s", "2.5 min", "50 min", "3.5 h", "3.0 days"]
