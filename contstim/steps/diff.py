@@ -120,16 +120,17 @@ class FindDifferences(SearchesTriplets, Step[list[Difference]], name="diff"):
     def work(self, reporter: Reporter) -> Outcome[list[Difference]]:
         """Score and search, and write the page and the table."""
         baseline = parse_models(self.baseline)[0].name if self.baseline else ""
-        models = load_scorers([*self.models, *filter(None, [self.baseline])], self.loading)
         table = tag_table(self.settings.tags)
-        for one, other in combinations(models, 2):
-            refuse_equal_order(one, other)
-        natural, words = self._natural(models, reporter)
-        changes = sample_changes(natural, words, self.question(), self.seed)
-        pairs = [] if self.settings.tags else _minimal_pairs(models, self.seed)
-        sentences = [*natural, *(change.changed for change in changes)]
-        sentences += [side for pair in pairs for side in (pair.good, pair.bad)]
+        # Open the store first: if another process uses it, the error comes before models are loaded
         with Store(self.store_path()) as store:
+            models = load_scorers([*self.models, *filter(None, [self.baseline])], self.loading)
+            for one, other in combinations(models, 2):
+                refuse_equal_order(one, other)
+            natural, words = self._natural(models, reporter)
+            changes = sample_changes(natural, words, self.question(), self.seed)
+            pairs = [] if self.settings.tags else _minimal_pairs(models, self.seed)
+            sentences = [*natural, *(change.changed for change in changes)]
+            sentences += [side for pair in pairs for side in (pair.good, pair.bad)]
             progress = LOCAL_SCORING.progress(reporter, len({*sentences}))
             scores = score_sentences(models, sentences, store=store, progress=progress)
             results = self.find(natural, words, store, reporter)
