@@ -18,7 +18,7 @@ from contstim.experiments.design.population import SECONDS_PER_TRIAL
 from contstim.experiments.responses.admission import LAPSES, excluded_share, required_catch
 from contstim.files.tables import frame_of
 from contstim.items.stimuli import Condition, Kind, Trial
-from contstim.reporting.canvas import new_figure
+from contstim.reporting.canvas import BLUE, ORANGE, new_figure
 from contstim.reporting.report import Heading, Paragraph, Report, Table, strong
 from contstim.reporting.templates import passages
 from contstim.wording import grouped, quantity
@@ -199,8 +199,9 @@ def summary_figure(summary: DesignSummary) -> Figure:
     """Draw numbers of trials and of sentences, and the measures of sentence_1 and sentence_2."""
     from matplotlib.ticker import MaxNLocator
 
-    figure = new_figure(9, 6)
-    upper, lower = figure.subfigures(2, 1, squeeze=False).ravel()
+    height = 1.0 + 0.17 * len(summary.balance)
+    figure = new_figure(7, 2.3 + height)
+    upper, lower = figure.subfigures(2, 1, squeeze=False, height_ratios=[2.3, height]).ravel()
     left_panel, right_panel = upper.subplots(1, 2)
     groups = np.arange(1, summary.groups + 1)
     bottom = np.zeros(summary.groups)
@@ -209,11 +210,12 @@ def summary_figure(summary: DesignSummary) -> Figure:
         bottom += counts
     left_panel.set(xlabel="group", ylabel="trials")
     left_panel.xaxis.set_major_locator(MaxNLocator(10, integer=True, min_n_ticks=1))
+    left_panel.yaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
     minutes = max(1, round(max(summary.minutes)))
     left_panel.set_title(f"{quantity(minutes, 'minute')} per participant")
-    left_panel.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+    left_panel.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     names = [f"{condition}: {kind}" for condition, kind in summary.sources]
-    bars = right_panel.barh(names, list(summary.sources.values()))
+    bars = right_panel.barh(names, list(summary.sources.values()), color=BLUE)
     right_panel.bar_label(bars, padding=2, fontsize="small")
     right_panel.margins(x=0.12)
     right_panel.invert_yaxis()
@@ -221,19 +223,20 @@ def summary_figure(summary: DesignSummary) -> Figure:
     right_panel.tick_params(axis="y", labelsize="small")
     # A panel for each measure, a row for each condition; a shift separates dots of equal values
     heights = np.arange(len(summary.balance))
-    panels = lower.subplots(1, 3)
+    panels = lower.subplots(1, len(MEASURES), sharey=True)
     for axis, (row, measure) in zip(panels, enumerate(MEASURES), strict=True):
-        for side, name in enumerate(("sentence_1", "sentence_2")):
+        for side, colour in enumerate((BLUE, ORANGE)):
             values = [table[row, side] for table in summary.balance.values()]
-            axis.plot(values, heights + 0.15 * (side - 0.5), "o", label=name)
-        axis.set_yticks(heights, list(summary.balance), fontsize="small")
-        axis.invert_yaxis()
-        axis.margins(x=0.2, y=0.2)
+            shifted = heights + 0.3 * (side - 0.5)
+            axis.plot(values, shifted, "o", ms=4, color=colour, label=f"sentence_{side + 1}")
+        axis.margins(x=0.2)
         axis.set_title(measure.replace(" (", "\n("))
         constants = {table[row, side] for table in summary.balance.values() for side in (0, 1)}
         if len(constants) == 1:  # other ticks would be numbers that no condition has
             (value,) = constants
             axis.set(xlim=(value - 1, value + 1), xticks=[value])
+    panels[0].set_yticks(heights, list(summary.balance), fontsize="small")
+    panels[0].set_ylim(len(heights) - 0.4, -0.6)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     return figure
