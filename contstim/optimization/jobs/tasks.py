@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 SEEDS = 3
 """Maximum number of seeds for a triplet. Another seed is used only if a search finds nothing."""
 
-VERSION = 8
+VERSION = 9
 """Version of the search. Increase it when a change of the code changes the result of a search.
 
 Also increase it when the table of English tags changes.

@@ -49,11 +49,12 @@ JUDGE_ERROR = 1.0
 """Difference of log-probabilities under the judges that is too small to matter, nats.
 
 Tie-breaking rule: consider the sentences within this difference of the judges' favourite. Of these,
-the search chooses the sentence with the largest disagreement between the models.
+the search chooses the sentence with the strongest disagreement: the gain under the accepting model
+plus the drop under the rejecting model, both relative to the natural sentence.
 
-Readers accepted 79 % of the sentences chosen by this rule, and 78 % of the favourites. Simulated
-studies needed 6 % fewer answers. With a difference of 2 nats, readers accepted 73 %, and studies
-needed 16 % fewer answers. With 4 nats, readers accepted 60 %.
+With the drop alone instead of the sum, readers accepted 79 % of the sentences within 1 nat, 78 % of
+the favourites, 73 % within 2 nats and 60 % within 4 nats. Two other readers accepted 75 % with the
+sum and 77 % with the drop, but simulated studies needed 8 % fewer answers with the sum.
 """
 
 MAX_SCORED = 600
@@ -493,9 +494,8 @@ class FewChangesSearch:
         order = np.lexsort((-quality, first_key))
         if self._judges:
             order = order[quality[order] >= -self._goal.judge_drop]
-            rejecting = self._signs[:, 0] < 0
-            drops = (self._start.log_probs[:, None] - scores)[rejecting].min(axis=0)
+            disagreement = (self._signs * scores)[self._pair].sum(axis=0)
             is_close = quality[order] >= quality[order[:1]] - JUDGE_ERROR
             close = order[is_close]
-            order = np.r_[close[np.argsort(-drops[close], kind="stable")], order[~is_close]]
+            order = np.r_[close[np.argsort(-disagreement[close], kind="stable")], order[~is_close]]
         return tuple(self._objective.assess(sentences[i], scores[:, i]) for i in order.tolist())

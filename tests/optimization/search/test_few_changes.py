@@ -71,14 +71,17 @@ def check_result(result: Synthesis, accept: LanguageModel, reject: LanguageModel
 
 
 def best_under_judges(
-    sentences: Sequence[Sentence], reject: LanguageModel, judges: Sequence[LanguageModel]
+    sentences: Sequence[Sentence],
+    accept: LanguageModel,
+    reject: LanguageModel,
+    judges: Sequence[LanguageModel],
 ) -> Sentence:
     """Return the sentence with the strongest disagreement among those close to the favourite."""
     scores = np.array([judge.scores(sentences) for judge in judges])
     ranks, means = rankdata(-scores, axis=1).mean(axis=0), scores.mean(axis=0)
     favourite = min(range(len(sentences)), key=lambda i: (ranks[i], -means[i]))
     close = [s for s, mean in zip(sentences, means, strict=True) if mean >= means[favourite] - 1]
-    return close[int(np.argmin(reject.scores(close)))]
+    return close[int(np.argmax(accept.scores(close) - reject.scores(close)))]
 
 
 def test_result_is_the_likeliest_of_fewest_words_unless_a_judge_chooses(
@@ -108,7 +111,7 @@ def test_result_is_the_likeliest_of_fewest_words_unless_a_judge_chooses(
         goal = FewChanges(3.0, judge_drop=4.0)
         judged = synthesize(*arguments, judges=judge, few_changes=goal)
         if feasible and judge.log_probs(feasible).max() >= judge.log_probs([natural])[0] - 4:
-            best = best_under_judges(feasible, reject, [judge])
+            best = best_under_judges(feasible, accept, reject, [judge])
             favourites.append(judged.synthetic == best)
         if judged.changed:
             check_result(judged, accept, reject)
@@ -137,7 +140,7 @@ def test_lowest_mean_rank_of_several_judges_wins(
         result = synthesize(bigram, trigram, natural, few_words, judges=judges, few_changes=goal)
         feasible = feasible_sentences(bigram, trigram, natural, few_words, 1, 3.0)
         if feasible:
-            assert result.synthetic == best_under_judges(feasible, trigram, judges)
+            assert result.synthetic == best_under_judges(feasible, bigram, trigram, judges)
             compared += 1
     assert compared
 
