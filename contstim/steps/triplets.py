@@ -91,7 +91,7 @@ class SearchesTriplets:
     ) -> TripletResults:
         """Search triplets; see `find_triplets`."""
         question = self.question()
-        return find_triplets(
+        results = find_triplets(
             question,
             parse_models(self.models),
             sentences,
@@ -104,6 +104,12 @@ class SearchesTriplets:
             so_far=so_far,
             reporter=reporter,
         )
+        if question.nats and not results.judges:
+            reporter.say(
+                "Without a judge, many synthetic sentences make no sense. Name a small pretrained "
+                "model, such as hf:gpt2, with --judge."
+            )
+        return results
 
 
 class SearchTriplets(SearchesTriplets, Step["TripletResults"], name="triplets", version=11):
@@ -165,11 +171,6 @@ class SearchTriplets(SearchesTriplets, Step["TripletResults"], name="triplets", 
         seen = contamination(results.training_texts, naturals)
         reporter.say(f"{self.out}: {quantity(len(results.triplets), 'triplet')}.")
         _tell_time(results, reporter)
-        if question.nats and not results.judges:
-            reporter.say(
-                "Without a judge, many synthetic sentences make no sense. Name a small pretrained "
-                "model, such as hf:gpt2, with --judge."
-            )
         if results.refused:
             shares = (f"{name} {share:.0%}" for name, share in results.refused.items())
             reporter.say(
