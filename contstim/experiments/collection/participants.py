@@ -33,7 +33,7 @@ from contstim.files.documents import read_text
 from contstim.wording import find_duplicates, quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
     from contstim.experiments.collection.requests import JoinRequest, SaveRequest
 
@@ -44,7 +44,8 @@ class StudyOptions:
 
     Attributes:
         dropout: minutes without a request after which a participant counts as dropped out.
-            `least_filled` ignores such participants, but the maximum `participants` includes them.
+            The maximum `per_group` ignores such participants, the maximum `participants` includes
+            them.
         participants: maximum number of participants; further applicants are refused.
         per_group: maximum number of participants of a group, not counting those who dropped out.
         code: completion code; None: the code of the exported experiment. If there is neither a code
@@ -65,33 +66,30 @@ class StudyOptions:
 
 
 @dataclass(frozen=True)
-class Applicant:
-    """Identity of an applicant.
+class Application:
+    """A request to take part, the applicant's identity, and the facts that decide on admission.
 
     Attributes:
-        fields: identity fields in the address; only fields that the study stores.
+        groups: groups of the study, in their order.
+        now: time of the request, seconds since 1970.
+        fields: identity fields in the web address; only fields that the study stores.
         person: text that identifies the person; empty if the address has no identity.
         has_token: whether the address has a valid token.
     """
 
+    groups: Collection[str]
+    request: JoinRequest
+    options: StudyOptions
+    now: float
     fields: Mapping[str, str]
     person: str
     has_token: bool
 
-    def name(self, secret: str, request: JoinRequest) -> str:
-        """Return a random name.
 
-        Requests of one person with one nonce get the same name.
-        """
-        kind = SIMULATED_NAME if request.simulated else "p"
-        if request.nonce is None:
-            return f"{kind}{secrets.token_hex(8)}"
-        source = f"{request.nonce}\x1f{self.person}"
-        return f"{kind}{digest(secret, 'name', source)[:16]}"
-
-
-def identify(request: JoinRequest, stored: Collection[str], key: str) -> Applicant:
-    """Find the identity in a request.
+def identify(
+    request: JoinRequest, stored: Collection[str], key: str
+) -> tuple[dict[str, str], str, bool]:
+    """Return the identity in a request: `fields`, `person` and `has_token` of an `Application`.
 
     Identity fields that the study does not store are ignored. `key` is the hexadecimal key that
     signs the addresses of participants.
@@ -107,36 +105,14 @@ def identify(request: JoinRequest, stored: Collection[str], key: str) -> Applica
             raise RequestRefusal(
                 403, "The token in the address does not belong to the participant."
             )
-        return Applicant(fields, f"token\x1f{SIGNED}\x1f{identity}", has_token=True)
+        return fields, f"token\x1f{SIGNED}\x1f{identity}", True
     constant_fields = {name: value for name, value in fields.items() if name not in VISIT}
     has_identity = bool(constant_fields.keys() - {STUDY})
     person = "\x1f".join(map("\x1f".join, constant_fields.items())) if has_identity else ""
-    return Applicant(fields, person, has_token=False)
-
-
-@dataclass(frozen=True)
-class Application:
-    """A request to take part, with the facts that decide about it.
-
-    Attributes:
-        groups: groups of the study, in their order.
-        now: time of the request, seconds since 1970.
-    """
-
-    groups: Collection[str]
-    request: JoinRequest
-    applicant: Applicant
-    options: StudyOptions
-    now: float
-
-    @property
-    def since(self) -> float:
-        """Time of dropout: participants who were last seen earlier count as dropped out."""
-        return self.now - 60 * self.options.dropout
+    return fields, person, False
 
 
 _ANSWER = ("trial_id", "rating", "left", "position", "rt_ms")  # returned to a resuming page
-_STORED_FIELDS = (*_ANSWER, "input", "blurs", "away_ms")
 _LONGEST_QUESTIONNAIRE = 256 * 1024  # characters
 
 
@@ -150,26 +126,25 @@ def join(connection: sqlite3.Connection, application: Application) -> dict[str, 
         RequestRefusal: if there is no such group, the study is full, or the applicant may not join
             or resume; see `is_open`.
     """
-    groups, request, applicant = application.groups, application.request, application.applicant
-    now = application.now
+    groups, request, now = application.groups, application.request, application.now
     if request.group is not None and request.group not in groups:
         raise RequestRefusal(422, f"This group does not exist; the groups are {', '.join(groups)}.")
     name, stored_name = _find_known(connection, application)
     if stored_name is not None:
         return resume(connection, ParticipantRequest(participant=stored_name), now)
-    if _is_full(connection, application, [request.group] if request.group else groups):
+    group = _group_with_place(connection, application, [request.group] if request.group else groups)
+    if group is None:
         sentence = "This study has all the participants it needs. Thank you."
         raise RequestRefusal(403, sentence, full=True)
     seed = secrets.randbelow(2**31)
-    group = request.group or least_filled(connection, groups, application.since)
     number = connection.execute(
         "INSERT INTO participant "
         "(participant, study_group, seed, joined, seen, simulated, device, viewport) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
         (name, group, seed, now, now, bool(request.simulated), request.device, request.viewport),
     ).fetchone()[0]
-    if applicant.person:
-        row = (number, applicant.person, json.dumps(applicant.fields))
+    if application.person:
+        row = (number, application.person, json.dumps(application.fields))
         connection.execute("INSERT INTO identity VALUES (?, ?, ?)", row)
     return {"participant": name, "group": group, "seed": seed, "answered": []}
 
@@ -182,7 +157,8 @@ def is_open(connection: sqlite3.Connection, application: Application) -> bool:
             browser, or is artificial and the server admits only people.
     """
     _, stored_name = _find_known(connection, application)
-    return stored_name is not None or not _is_full(connection, application, application.groups)
+    group = _group_with_place(connection, application, application.groups)
+    return stored_name is not None or group is not None
 
 
 def _find_known(connection: sqlite3.Connection, application: Application) -> tuple[str, str | None]:
@@ -190,33 +166,32 @@ def _find_known(connection: sqlite3.Connection, application: Application) -> tup
 
     The second name is None if the applicant has not yet joined.
     """
-    request, applicant = application.request, application.applicant
-    options = application.options
+    request, options, person = application.request, application.options, application.person
     if request.simulated and not options.rehearsal:
         raise RequestRefusal(
             403, "This server does not accept artificial participants. Start it with --rehearsal."
         )
-    is_admitted = options.accept_platform_ids and SIGNED not in applicant.fields
-    if not (applicant.has_token or is_admitted or not applicant.person):
+    is_admitted = options.accept_platform_ids and SIGNED not in application.fields
+    if not (application.has_token or is_admitted or not person):
         raise RequestRefusal(
             403,
             "This address contains your ID, but not the token that confirms it. Please use "
             "the complete address that you received.",
         )
-    name = applicant.name(stored_key(connection, "secret"), request)
-    marks = [withdrawal_mark(connection, text) for text in filter(None, (applicant.person, name))]
+    name = _random_name(application, stored_key(connection, "secret"))
+    marks = [withdrawal_mark(connection, text) for text in filter(None, (person, name))]
     placeholders = ", ".join("?" * len(marks))
     if connection.execute(f"SELECT 1 FROM study WHERE name IN ({placeholders})", marks).fetchone():
         raise withdrawn_refusal()
     row = connection.execute(
         "SELECT participant, simulated FROM participant LEFT JOIN identity USING (number) "
         "WHERE participant = ? OR person = ?",
-        (name, applicant.person),
+        (name, person),
     ).fetchone()
     if row is None:
         return name, None
     stored_name, is_artificial = row
-    if not (applicant.has_token or stored_name == name):
+    if not (application.has_token or stored_name == name):
         raise RequestRefusal(
             403, "You have begun this study in another browser. Please continue there."
         )
@@ -225,41 +200,43 @@ def _find_known(connection: sqlite3.Connection, application: Application) -> tup
     return name, str(stored_name)
 
 
-def _is_full(
+def _random_name(application: Application, secret: str) -> str:
+    """Return a random name. Requests of one person with one nonce get the same name."""
+    kind = SIMULATED_NAME if application.request.simulated else "p"
+    if application.request.nonce is None:
+        return f"{kind}{secrets.token_hex(8)}"
+    source = f"{application.request.nonce}\x1f{application.person}"
+    return f"{kind}{digest(secret, 'name', source)[:16]}"
+
+
+def _group_with_place(
     connection: sqlite3.Connection, application: Application, groups: Collection[str]
-) -> bool:
+) -> str | None:
+    """Return the group with the fewest participants; if there are several, the first of them.
+
+    Participants who finished count. Other participants count if they have not dropped out and did
+    not fail the check of the instructions. Participants who dropped out count again when they
+    resume.
+
+    The result is None if the study or each of these groups has the maximum number of participants.
+    """
+    options = application.options
     (number,) = connection.execute("SELECT count(*) FROM participant").fetchone()
-    filled, options = _people_by_group(connection, application.since), application.options
-    is_full = all(filled.get(group, 0) >= options.per_group for group in groups)
-    return bool(number >= options.participants) or is_full
+    rows = connection.execute(
+        "SELECT study_group, count(*) FROM participant "
+        "WHERE completed IS NOT NULL OR (seen >= ? AND NOT failed) GROUP BY study_group",
+        (application.now - 60 * options.dropout,),
+    )
+    filled = dict.fromkeys(groups, 0) | dict(rows.fetchall())
+    group = min(groups, key=filled.__getitem__)
+    is_full = number >= options.participants or filled[group] >= options.per_group
+    return None if is_full else group
 
 
 def withdrawn_refusal() -> RequestRefusal:
     """Create the refusal of requests by withdrawn participants."""
     sentence = "You have withdrawn from this study. Your answers were deleted."
     return RequestRefusal(410, sentence, withdrawn=True)
-
-
-def least_filled(connection: sqlite3.Connection, groups: Iterable[str], since: float) -> str:
-    """Return the group with the fewest participants; if there are several, the first of them.
-
-    Participants who finished count. Other participants count if they were seen after `since`
-    (seconds since 1970) and did not fail the check of the instructions. So participants who dropped
-    out count again when they resume.
-    """
-    filled = _people_by_group(connection, since)
-    return min(groups, key=lambda group: filled.get(group, 0))
-
-
-def _people_by_group(connection: sqlite3.Connection, since: float) -> dict[str, int]:
-    """Return group → number of participants that `least_filled` counts."""
-    return dict(
-        connection.execute(
-            "SELECT study_group, count(*) FROM participant "
-            "WHERE completed IS NOT NULL OR (seen >= ? AND NOT failed) GROUP BY study_group",
-            (since,),
-        ).fetchall()
-    )
 
 
 def resume(
@@ -327,11 +304,9 @@ def save(
     # Pages repeat unconfirmed answers
     connection.executemany(
         "INSERT INTO response (number, received, trial_id, rating, left_sentence, position, rt_ms, "
-        "input, blurs, away_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        [
-            (number, now, *(getattr(answer, name) for name in _STORED_FIELDS))
-            for answer in request.responses
-        ],
+        "input, blurs, away_ms) VALUES (:number, :received, :trial_id, :rating, :left, :position, "
+        ":rt_ms, :input, :blurs, :away_ms) ON CONFLICT DO NOTHING",
+        [{"number": number, "received": now, **dict(answer)} for answer in request.responses],
     )
     return list(dict.fromkeys(answer.trial_id for answer in request.responses))
 
@@ -375,8 +350,7 @@ def participant_links(database: Path, identities: Path, url: str) -> list[tuple[
             the address cannot be used.
     """
     check_web_address(url)
-    lines = [line.strip() for line in read_text(identities).split("\n")]
-    ids = [line for line in lines if line]
+    ids = [line for line in map(str.strip, read_text(identities).split("\n")) if line]
     repeated = find_duplicates(ids)
     if repeated or not ids:
         problem = f"{repeated[0]!r} twice" if repeated else "no ID"

@@ -25,7 +25,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from contstim.errors import InputError
 from contstim.experiments.collection.database import Recorder
 from contstim.experiments.collection.participants import StudyOptions, link_key, stored_secret
-from contstim.experiments.collection.requests import RequestLimits, RequestRefusal, throttle
+from contstim.experiments.collection.requests import RequestRefusal, throttle
 from contstim.experiments.collection.service import Service, read_study
 from contstim.experiments.platforms.jspsych.study import check_web_address
 
@@ -99,8 +99,7 @@ def serve(
         server = f"the server at {url} (process {os.getpid()})"
         with closing(Recorder(database, study.fingerprint, server, study.extends)) as recorder:
             token, token_file = admin_token(database)
-            key, limits = link_key(database), RequestLimits()
-            service = Service(root, study, recorder, token, key, options=options, limits=limits)
+            service = Service(root, study, recorder, token, link_key(database), options)
             with sparing_log(), suppress(KeyboardInterrupt):
                 opened(url, token_file)
                 run(service.application(), listening, behind_proxy=behind_proxy)
@@ -130,7 +129,7 @@ def run(application: Starlette, listening: socket.socket, *, behind_proxy: bool 
     connections = Connections(most_connections(raise_open_files()))
     settings = uvicorn.Config(
         application,
-        http=protocol_with(connections),
+        http=cast("type[LimitedProtocol]", partial(LimitedProtocol, connections)),
         lifespan="off",
         ws="none",
         log_config=None,
@@ -357,8 +356,3 @@ class LimitedProtocol(H11Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-def protocol_with(connections: Connections) -> type[LimitedProtocol]:
-    """Return the protocol class of a server with these connections."""
-    return cast("type[LimitedProtocol]", partial(LimitedProtocol, connections))

@@ -9,6 +9,7 @@ import math
 import sqlite3
 import time
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from mimetypes import MimeTypes
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from contstim.experiments.collection.participants import Application
 from contstim.experiments.collection.requests import (
     JoinRequest,
     ParticipantRequest,
+    RequestLimits,
     RequestRefusal,
     SaveRequest,
     address,
@@ -45,7 +47,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contstim.experiments.collection.participants import StudyOptions
-    from contstim.experiments.collection.requests import RequestLimits
 
 _DOWNLOADS = ("responses.csv", "participants.csv")
 _LOG = logging.getLogger(__name__)
@@ -137,36 +138,36 @@ def _is_forbidden(part: str) -> bool:
     return not part or part.startswith(".") or any(sign in part for sign in "\0\\:")
 
 
+@dataclass(eq=False, repr=False)  # a repr would contain the token
 class Service:
     """Handlers of all requests to the server.
 
-    `folder` is resolved. The code and the redirect of `options` override those of study.json.
-    `link_key` is the hexadecimal key that signs participants' addresses. `clock` returns seconds
-    since 1970.
+    Attributes:
+        folder: folder of the exported experiment, resolved.
+        study: content of study.json; read again if the file gets more groups.
+        token: token of the administrator, for downloads.
+        link_key: hexadecimal key that signs participants' addresses.
+        options: options of the study. Their code and redirect override those of study.json.
+        clock: function that returns seconds since 1970.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        study: PageStudy,
-        recorder: Recorder,
-        token: str,
-        link_key: str,
-        *,
-        options: StudyOptions,
-        limits: RequestLimits,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._folder, self._study, self._recorder = folder, study, recorder
-        self._changed = _time_of(folder / STUDY_FILE)
-        self._token, self._options, self._limits, self._clock = token, options, limits, clock
-        self._link_key = link_key
-        self._code = options.code or study.code
-        self._redirect = options.redirect or study.redirect
-        self._limit_joining = throttle(*limits.joining)
-        self._limit_opening = throttle(*limits.joining)
-        self._limit_asking = throttle(*limits.asking)
-        self._limit_failing = throttle(*limits.failing)
+    folder: Path
+    study: PageStudy
+    recorder: Recorder
+    token: str
+    link_key: str
+    options: StudyOptions
+    limits: RequestLimits = field(default_factory=RequestLimits)
+    clock: Callable[[], float] = time.time
+
+    def __post_init__(self) -> None:
+        self._changed = _time_of(self.folder / STUDY_FILE)
+        self._code = self.options.code or self.study.code
+        self._redirect = self.options.redirect or self.study.redirect
+        self._limit_joining = throttle(*self.limits.joining)
+        self._limit_opening = throttle(*self.limits.joining)
+        self._limit_asking = throttle(*self.limits.asking)
+        self._limit_failing = throttle(*self.limits.failing)
 
     def application(self) -> Starlette:
         """Create the ASGI application."""
@@ -183,70 +184,70 @@ class Service:
     async def open(self, request: Request) -> Response:
         """Report, before consent, whether the applicant can take part."""
         application = await self._read_application(request, self._limit_opening)
-        is_open = await self._recorder.run(participants.is_open, application)
+        is_open = await self.recorder.run(participants.is_open, application)
         return json_response({"open": is_open})
 
     async def join(self, request: Request) -> Response:
         """Add a new participant, or resume a known one."""
         application = await self._read_application(request, self._limit_joining)
-        joined = await self._recorder.run(participants.join, application)
+        joined = await self.recorder.run(participants.join, application)
         return self._participant_response(joined, status=201)
 
     async def resume(self, request: Request) -> Response:
         """Report a participant's stored answers."""
-        body = check_fields(await read_json(request, self._limits), ParticipantRequest)
+        body = check_fields(await read_json(request, self.limits), ParticipantRequest)
         now = self._admit(request, body)
-        state = await self._recorder.run(participants.resume, body, now)
+        state = await self.recorder.run(participants.resume, body, now)
         return self._participant_response(state, status=200)
 
     async def save(self, request: Request) -> Response:
         """Store answers; they are on disk before the response is sent."""
-        content = await read_json(request, self._limits)
+        content = await read_json(request, self.limits)
         # The secret is checked first, so that errors do not describe valid requests to strangers
         now = self._admit(request, check_fields(content, ParticipantRequest))
         body = check_fields(content, SaveRequest)
-        allowed = {*self._study.scale.answers, *([None] if self._study.deadline else [])}
+        allowed = {*self.study.scale.answers, *([None] if self.study.deadline else [])}
         if not allowed.issuperset(answer.rating for answer in body.responses):
-            raise RequestRefusal(422, f"Ratings are {self._study.scale.meaning}.")
-        saved = await self._recorder.run(participants.save, self._study.trials, body, now)
+            raise RequestRefusal(422, f"Ratings are {self.study.scale.meaning}.")
+        saved = await self.recorder.run(participants.save, self.study.trials, body, now)
         return json_response({"saved": saved})
 
     async def complete(self, request: Request) -> Response:
         """Return the completion code and the redirect if every answer is stored."""
-        body = check_fields(await read_json(request, self._limits), ParticipantRequest)
+        body = check_fields(await read_json(request, self.limits), ParticipantRequest)
         now = self._admit(request, body)
-        await self._recorder.run(participants.complete, self._study.trials, body, now)
+        await self.recorder.run(participants.complete, self.study.trials, body, now)
         code = self._code
         if code is None and self._redirect is None:  # platforms cannot check individual codes
-            code = self._recorder.completion_code(body.participant)
+            code = self.recorder.completion_code(body.participant)
         return json_response({"code": code, "redirect": self._redirect})
 
     async def download(self, request: Request) -> Response:
         """Return a table to clients with the administrator's token."""
-        now = self._clock()
+        now = self.clock()
         token = request.query_params.get("token") or bearer(request)
-        if not equal_secrets(token, self._token):
+        if not equal_secrets(token, self.token):
             self._limit_failing(address(request), now)
             raise RequestRefusal(401, "The administrator's token is missing or wrong.")
-        self._recorder.check()  # a replaced file must not be read
+        self.recorder.check()  # a replaced file must not be read
         name = request.url.path.rpartition("/")[2]
         table = responses_csv
         if name == "participants.csv":
-            since, plain = now - 60 * self._options.dropout, self._study.identities == "plain"
+            since, plain = now - 60 * self.options.dropout, self.study.identities == "plain"
             table = partial(participants_csv, since=since, plain=plain)
-        text = await asyncio.to_thread(table, self._recorder.path)
+        text = await asyncio.to_thread(table, self.recorder.path)
         disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(text, media_type="text/csv", headers=HEADERS | disposition)
 
     async def file(self, request: Request) -> Response:
         """Return a file of the exported experiment."""
-        file = await asyncio.to_thread(find_page, self._folder, request.path_params["path"])
+        file = await asyncio.to_thread(find_page, self.folder, request.path_params["path"])
         if file is None:
             raise RequestRefusal(404, "This address does not exist.")
         with suppress(OSError):  # a file was removed meanwhile
             # study.json may contain the completion code; `samefile` also finds links to it
-            if file.samefile(self._folder / STUDY_FILE):
-                return json_response(self._study.public)
+            if file.samefile(self.folder / STUDY_FILE):
+                return json_response(self.study.public)
         # no-cache: browsers check each time whether a file has changed
         headers = HEADERS | {"Cache-Control": "no-cache"}
         kind = _TYPES.guess_type(file.name)[0] or "application/octet-stream"
@@ -254,48 +255,48 @@ class Service:
 
     async def _read_further_groups(self) -> None:
         """Read the exported study again if it has changed, for example if it has more groups."""
-        path = self._folder / STUDY_FILE
+        path = self.folder / STUDY_FILE
         changed = _time_of(path)
         if changed == self._changed:
             return
         self._changed = changed
         try:
-            study = await asyncio.to_thread(read_study, self._folder)
+            study = await asyncio.to_thread(read_study, self.folder)
         except InputError as error:
             _LOG.warning("The changed study is not used: %s", error)
             return
-        if not await asyncio.to_thread(study.extends, self._study.fingerprint):
+        if not await asyncio.to_thread(study.extends, self.study.fingerprint):
             _LOG.warning("%s has other trials than at the start: restart the server.", path)
             return
-        self._study = study
+        self.study = study
 
     async def _read_application(
         self, request: Request, limit: Callable[[str, float], None]
     ) -> Application:
-        now = self._clock()
+        now = self.clock()
         limit(address(request), now)
-        body = check_fields(await read_json(request, self._limits), JoinRequest)
+        body = check_fields(await read_json(request, self.limits), JoinRequest)
         try:
-            applicant = participants.identify(body, self._study.identify, self._link_key)
+            identity = participants.identify(body, self.study.identify, self.link_key)
         except RequestRefusal:
-            self._limit_failing(address(request), self._clock())
+            self._limit_failing(address(request), self.clock())
             raise
         await self._read_further_groups()
-        return Application(self._study.trials, body, applicant, self._options, now)
+        return Application(self.study.trials, body, self.options, now, *identity)
 
     def _admit(self, request: Request, body: ParticipantRequest) -> float:
         """Check the participant's secret and request rate, and return the current time."""
-        now, secret = self._clock(), body.secret or bearer(request)
+        now, secret = self.clock(), body.secret or bearer(request)
         # An unknown name also has a secret, which is derived from the name. So the response to a
         # wrong secret does not reveal whether the name exists.
-        if not equal_secrets(self._recorder.participant_secret(body.participant), secret):
+        if not equal_secrets(self.recorder.participant_secret(body.participant), secret):
             self._limit_failing(address(request), now)
             raise RequestRefusal(403, "Participant and secret do not belong together.")
         self._limit_asking(body.participant, now)
         return now
 
     def _participant_response(self, state: Mapping[str, Any], *, status: int) -> Response:
-        secret = self._recorder.participant_secret(state["participant"])
+        secret = self.recorder.participant_secret(state["participant"])
         return json_response({**state, "secret": secret}, status)
 
 

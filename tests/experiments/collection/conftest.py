@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from contstim.experiments.collection.database import Recorder
 from contstim.experiments.collection.participants import StudyOptions, link_token
 from contstim.experiments.collection.requests import RequestLimits
-from contstim.experiments.collection.server import Connections, protocol_with
+from contstim.experiments.collection.server import Connections, LimitedProtocol
 from contstim.experiments.collection.service import Service, read_study
 from tests.experiments.collection.servers import running, small_study
 
@@ -113,7 +114,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
                 limits=limits or RequestLimits(),
                 clock=lambda: now[0],
             )
-            protocol = protocol_with(connections or Connections(100))
+            protocol = partial(LimitedProtocol, connections or Connections(100))
             server = running(lambda _port: service.application(), http=protocol)
             http, port = stack.enter_context(server)
             return Served(http, port, database, folder, now)
