@@ -30,7 +30,6 @@ from contstim.experiments.design.population import (
     DISTANT,
     PUBLISHED_KINDS,
     Population,
-    ScopedPreferences,
     TrialPreferences,
     preferences_by_scope,
 )
@@ -48,18 +47,19 @@ GROUPS = 10
 Kinds = dict[str, tuple[TrialPreferences, list[Population]]]
 
 
-def sample_random_pairs(n: int) -> ScopedPreferences:
+def sample_random_pairs(n: int) -> TrialPreferences:
     scores = read_natural_scores(STUDY).log_probs
     finite = scores[np.isfinite(scores).all(axis=1)]
     first, second = np.random.default_rng(0).permutation(len(finite))[: 2 * n].reshape(2, n)
-    preferences = TrialPreferences(
+    evaluates = np.ones((n, len(MODELS)), dtype=np.bool_)
+    return TrialPreferences(
         MODELS,
         finite[second] - finite[first],
-        np.ones((n, len(MODELS)), dtype=np.bool_),
+        evaluates,
         np.arange(n) % GROUPS,
         np.zeros(n, dtype=np.int64),
+        {Scope.RANDOM: evaluates},
     )
-    return ScopedPreferences(preferences, {Scope.RANDOM: preferences.evaluates})
 
 
 def measure_people(ratings: Ratings) -> MeasuredPeople:

@@ -17,7 +17,6 @@ from contstim.experiments.design.building import build_design
 from contstim.experiments.design.calibration import MeasuredKind, MeasuredPeople, calibrate
 from contstim.experiments.design.population import (
     CLOSE,
-    ScopedPreferences,
     TrialPreferences,
     preferences_by_scope,
 )
@@ -144,7 +143,7 @@ def test_controversial_pairs_have_more_power_than_random_pairs(
     )
     studies = (
         preferences_by_scope(design.trials, read_stimulus_scores(folder)),
-        ScopedPreferences(random, {Scope.RANDOM: random.evaluates}),
+        replace(random, scopes={Scope.RANDOM: random.evaluates}),
     )
     shares = []
     for study, scope in zip(studies, (Scope.NATURAL, Scope.RANDOM), strict=True):
@@ -231,7 +230,7 @@ def test_simulated_power_equals_that_of_resampled_trials(
     ratings = experiment.ratings
     trials = [trial for group in ratings.groups for trial in group.trials]
     study = preferences_by_scope(trials, experiment.scores)
-    results = {s: experiment.result(s, ACCURACY).models for s in study.evaluates}
+    results = {s: experiment.result(s, ACCURACY).models for s in study.scopes}
     best_results = {s: {model.model: model for model in results[s]}["gpt2"] for s in results}
     kinds = {
         s: replace(

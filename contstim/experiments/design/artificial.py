@@ -160,10 +160,10 @@ def artificial_participants(
             f"lapses must be from 0 to 1 and noise at least 0 nats, got {lapses} and {noise}."
         )
     preferences = preferences_by_scope(design, scores)
-    column, random = scores.models.index(model), preferences.evaluates.get(Scope.RANDOM)
+    column, random = scores.models.index(model), preferences.scopes.get(Scope.RANDOM)
     is_test = np.array([trial.condition != Condition.CATCH for trial in design])
     differences = np.full(len(design), -np.inf)  # full preference for sentence_1 in catch trials
-    differences[is_test] = preferences.all_trials.differences[:, column]
+    differences[is_test] = preferences.differences[:, column]
     if noise is None:
         if random is None:
             raise InputError(

@@ -42,7 +42,7 @@ from contstim.files.tables import cells_by_name, needed_columns, read_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from contstim.experiments.design.population import ScopedPreferences, TrialPreferences
+    from contstim.experiments.design.population import TrialPreferences
     from contstim.files.arrays import BoolArray, FloatArray
 
 _KINDS = (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.MINIMAL, Scope.REJECT, Scope.ACCEPT)
@@ -115,12 +115,12 @@ class MeasuredPeople:
         random = replace(self.kinds[Scope.RANDOM], ceiling=ceiling, items=None)
         return replace(self, kinds={**self.kinds, Scope.RANDOM: random}, source=source)
 
-    def knows(self, study: ScopedPreferences) -> bool:
+    def knows(self, study: TrialPreferences) -> bool:
         """Return whether each model was measured on every kind of trials that evaluates it."""
         return all(
             self.kinds[scope].of_models.keys() >= {*study.of_scope(scope).with_trials().models}
             for scope in _KINDS
-            if scope in study.evaluates
+            if scope in study.scopes
         )
 
 
@@ -202,7 +202,7 @@ Populations: TypeAlias = "dict[Scope, list[Population]]"
 
 
 def calibrate(
-    study: ScopedPreferences, measured: MeasuredPeople
+    study: TrialPreferences, measured: MeasuredPeople
 ) -> tuple[Populations, list[tuple[Scope, str]]]:
     """Calibrate people so that models' accuracies and noise ceilings equal the measured ones.
 
@@ -232,7 +232,7 @@ def calibrate(
     Raises:
         InputError: if a ceiling is not between .5 and 1, or fewer than two raters saw a trial.
     """
-    kinds = [scope for scope in _KINDS if scope in study.evaluates]
+    kinds = [scope for scope in _KINDS if scope in study.scopes]
     for scope in kinds:
         measured_kind = measured.kinds[scope]
         if not 0.5 < measured_kind.ceiling < 1 or measured_kind.raters < 2:
@@ -243,15 +243,15 @@ def calibrate(
     if measured.knows(study):
         fits = {(AS_MEASURED, ""): _fit_as_measured(study, measured, kinds)}
     else:
-        names = study.all_trials.models
+        names = study.models
         fits = {(name, DISTANT): _fit_planted(study, measured, name, kinds) for name in names}
         fits |= {(name, CLOSE): _fit_close_rivals(study, measured, name, kinds) for name in names}
-    populations: Populations = {scope: [] for scope in study.evaluates}
+    populations: Populations = {scope: [] for scope in study.scopes}
     unreached: list[tuple[Scope, str]] = []
     for (name, rivals), of_kinds in fits.items():
         # In the scope of all trials, each trial has the values of its own kind. Natural-synthetic
         # trials have the mean of the fits for accepting and for rejecting models.
-        signal, item_sd, counts = np.zeros((3, len(study.all_trials.groups)))
+        signal, item_sd, counts = np.zeros((3, len(study.groups)))
         for scope, (kind_signal, kind_sd, reached) in of_kinds:
             people = Population(name, kind_signal, kind_sd, measured.following, rivals)
             populations[scope].append(people)
@@ -273,9 +273,9 @@ _TrialFit: TypeAlias = "tuple[FloatArray, FloatArray, bool]"
 
 
 def _fit_planted(
-    study: ScopedPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
+    study: TrialPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
 ) -> Iterator[tuple[Scope, _TrialFit]]:
-    model = study.all_trials.models.index(name)
+    model = study.models.index(name)
     rejecting: tuple[FloatArray, float] | None = None
     for scope in kinds:
         trials, measured_kind = study.of_scope(scope), measured.kinds[scope]
@@ -285,7 +285,6 @@ def _fit_planted(
             _signals(trials)[:, [model]],
             evaluated if evaluated.any() else ~evaluated,
             np.array([measured_kind.accuracy]),
-            measured_kind.ceiling,
             0,
             measured_kind,
             measured.following,
@@ -303,19 +302,19 @@ def _fit_planted(
 
 
 def _fit_as_measured(
-    study: ScopedPreferences, measured: MeasuredPeople, kinds: Sequence[Scope]
+    study: TrialPreferences, measured: MeasuredPeople, kinds: Sequence[Scope]
 ) -> Iterator[tuple[Scope, _TrialFit]]:
     for scope in kinds:
         trials, measured_kind = study.of_scope(scope).with_trials(), measured.kinds[scope]
         names, accuracies = trials.models, measured_kind.of_models
         judge = measured.best if measured.best in names else max(names, key=lambda n: accuracies[n])
+        ceiling = measured_kind.ceilings.get(judge, measured_kind.ceiling)
         target = _Aim(
             _signals(trials),
             trials.evaluates,
             np.array([accuracies[name] for name in names]),
-            measured_kind.ceilings.get(judge, measured_kind.ceiling),
             names.index(judge),
-            measured_kind,
+            replace(measured_kind, ceiling=ceiling),
             measured.following,
         )
         weights, spread, reached = _fit(target)
@@ -323,9 +322,9 @@ def _fit_as_measured(
 
 
 def _fit_close_rivals(
-    study: ScopedPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
+    study: TrialPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
 ) -> Iterator[tuple[Scope, _TrialFit]]:
-    models, sides = study.all_trials.models, study.all_trials.sides
+    models, sides = study.models, study.sides
     agreement = (sides == sides[:, [models.index(name)]]).mean(axis=0)
     other_models = [other_model for other_model in models if other_model != name]
     other_models.sort(key=lambda other_model: -agreement[models.index(other_model)])
@@ -353,15 +352,13 @@ class _Aim:
         signals: (n_trials, n_models), see `_signals`.
         evaluates: (n_trials, n_models), which trials evaluate which model.
         accuracies: (n_models,), target accuracies.
-        ceiling: target of the lower noise ceiling on the trials of model `judge`.
-        judge: index of the model whose trials determine the ceiling.
-        measured: measurements, of which only `raters` and `items` are used.
+        judge: index of the model on whose trials the noise ceiling must be the measured one.
+        measured: measurements, of which only `ceiling`, `raters` and `items` are used.
     """
 
     signals: FloatArray
     evaluates: BoolArray
     accuracies: FloatArray
-    ceiling: float
     judge: int
     measured: MeasuredKind
     following: float
@@ -433,7 +430,7 @@ def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> _FitResult:
 
     def excess(item_sd: float, ridge: float = _RIDGE[0]) -> float:
         people = aim.population(best_weights(item_sd, ridge), item_sd).of_trials(judge_rows)
-        return people.lower_ceiling(aim.measured.raters) - aim.ceiling
+        return people.lower_ceiling(aim.measured.raters) - aim.measured.ceiling
 
     # The ceiling increases with the standard deviation of items. If similar models have large
     # opposite weights, the ceiling can be above the target even if this standard deviation is 0. A

@@ -14,7 +14,7 @@ with a probit link. The defaults for new designs were measured from the particip
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -165,13 +165,15 @@ def votes_agreement(shares: FloatArray, raters: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class TrialPreferences:
-    """Preferences of models on the trials of a design.
+    """Preferences of models on the trials of a design, or of one scope of it (a set of trials).
 
     Attributes:
         differences: (n_trials, n_models), log p(sentence_2) - log p(sentence_1), nats.
         evaluates: (n_trials, n_models), whether the trial evaluates the model.
         groups: (n_trials,), 0-based group of the trial.
         strata: (n_trials,), index of the trial's condition and model pair.
+        scopes: scope → (n_trials, n_models), whether the trial evaluates the model in this scope,
+            as in `analyze`. Scopes without trials are left out. Empty for the trials of one scope.
     """
 
     models: tuple[str, ...]
@@ -179,6 +181,7 @@ class TrialPreferences:
     evaluates: BoolArray
     groups: IntArray
     strata: IntArray
+    scopes: Mapping[Scope, BoolArray] = field(default_factory=dict)
 
     @property
     def n_groups(self) -> int:
@@ -198,7 +201,16 @@ class TrialPreferences:
     def of_trials(self, rows: IntArray) -> TrialPreferences:
         """Return the preferences on the trials `rows`, in their order."""
         by_trial = ("differences", "evaluates", "groups", "strata")
-        return replace(self, **{name: getattr(self, name)[rows] for name in by_trial})
+        arrays = {name: getattr(self, name)[rows] for name in by_trial}
+        return replace(self, **arrays, scopes={})
+
+    def rows(self, scope: Scope) -> IntArray:
+        """Return the indices of a scope's trials."""
+        return np.flatnonzero(self.scopes[scope].any(axis=1))
+
+    def of_scope(self, scope: Scope) -> TrialPreferences:
+        """Return the preferences on a scope's trials, with the models that they evaluate there."""
+        return replace(self, evaluates=self.scopes[scope]).of_trials(self.rows(scope))
 
     def with_trials(self) -> TrialPreferences:
         """Return the preferences of the models that at least one trial evaluates."""
@@ -265,36 +277,11 @@ def even_orders(strata: IntArray, simulations: int, rng: np.random.Generator) ->
     return np.argsort(keys, axis=1)
 
 
-@dataclass(frozen=True, eq=False)
-class ScopedPreferences:
-    """Preferences of models on all trials except catch trials, and in each scope.
+def preferences_by_scope(trials: Iterable[Trial], table: ScoreTable) -> TrialPreferences:
+    """Return the models' preferences on all trials except catch trials, with all scopes.
 
-    A scope is a subset of these trials.
-
-    Attributes:
-        all_trials: preferences on all trials except catch trials. A trial evaluates the models that
-            it targets, or all models if it targets none.
-        evaluates: scope → (n_trials, n_models), whether a trial evaluates a model in this scope, as
-            in `analyze`; scopes without trials are left out.
-    """
-
-    all_trials: TrialPreferences
-    evaluates: Mapping[Scope, BoolArray]
-
-    def rows(self, scope: Scope) -> IntArray:
-        """Return the indices of a scope's trials."""
-        return np.flatnonzero(self.evaluates[scope].any(axis=1))
-
-    def of_scope(self, scope: Scope) -> TrialPreferences:
-        """Return the preferences on a scope's trials, with the models that they evaluate there."""
-        return replace(self.all_trials, evaluates=self.evaluates[scope]).of_trials(self.rows(scope))
-
-
-def preferences_by_scope(trials: Iterable[Trial], table: ScoreTable) -> ScopedPreferences:
-    """Return the models' preferences on all trials except catch trials.
-
-    The result also has a mask for each scope. Scores are matched by the texts of sentences. Two
-    sentences of probability zero are a tie.
+    A trial evaluates the models that it targets, or all models if it targets none. Scores are
+    matched by the texts of sentences. Two sentences of probability zero are a tie.
 
     Raises:
         InputError: if sentences have no scores, a trial targets a model without scores, or all
@@ -312,12 +299,12 @@ def preferences_by_scope(trials: Iterable[Trial], table: ScoreTable) -> ScopedPr
         table.column(model)
     kinds = [(trial.condition, *pair) for trial, pair in zip(test_trials, pairs, strict=True)]
     numbers = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
-    preferences = TrialPreferences(
+    masks = {s: mask for s in Scope if (mask := scope_mask(test_trials, s, table.models).T).any()}
+    return TrialPreferences(
         table.models,
         log_ratios(log_probs).T,
         np.array([[pair == ("", "") or m in pair for m in table.models] for pair in pairs]),
         np.array([trial.group - 1 for trial in test_trials]),
         np.array([numbers[kind] for kind in kinds]),
+        masks,
     )
-    masks = {s: mask for s in Scope if (mask := scope_mask(test_trials, s, table.models).T).any()}
-    return ScopedPreferences(preferences, masks)

@@ -327,8 +327,8 @@ def design_power(
     measured = measured or MeasuredPeople()
     preferences = preferences_by_scope(trials, table)
     all_populations, unreached = calibrate(preferences, measured)
-    groups = preferences.all_trials.n_groups if groups is None else groups
-    kinds = {scope: preferences.of_scope(scope).with_trials() for scope in preferences.evaluates}
+    groups = preferences.n_groups if groups is None else groups
+    kinds = {scope: preferences.of_scope(scope).with_trials() for scope in preferences.scopes}
     kinds = {scope: kind for scope, kind in kinds.items() if len(kind.models) > 1}
     if not kinds:
         raise InputError(

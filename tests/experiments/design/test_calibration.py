@@ -26,7 +26,7 @@ from contstim.experiments.design.population import (
     DISTANT,
     PUBLISHED_KINDS,
     Population,
-    ScopedPreferences,
+    TrialPreferences,
     preferences_by_scope,
 )
 from contstim.experiments.design.power import design_power
@@ -52,18 +52,18 @@ def pilot(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, Analysi
 
 
 @pytest.fixture(scope="module")
-def study() -> ScopedPreferences:
+def study() -> TrialPreferences:
     return preferences_by_scope(DESIGN.trials, scores())
 
 
 @pytest.fixture(scope="module")
-def populations(study: ScopedPreferences) -> Populations:
+def populations(study: TrialPreferences) -> Populations:
     """The populations for each model, calibrated to the 2023 study."""
     return calibrate(study, MeasuredPeople())[0]
 
 
 def simulate_accuracy_and_ceiling(
-    study: ScopedPreferences, scope: Scope, people: Population, raters: int, model: int
+    study: TrialPreferences, scope: Scope, people: Population, raters: int, model: int
 ) -> tuple[float, float]:
     """Return accuracy and ceiling on a model's trials in simulated groups, as in `analyze`."""
     rng = np.random.default_rng(0)
@@ -105,7 +105,7 @@ def test_planted_models_have_the_published_accuracy(monkeypatch: pytest.MonkeyPa
                 assert accuracy == pytest.approx(ACCURACIES[scope], abs=0.015)
 
 
-def test_items_have_published_variance(study: ScopedPreferences, populations: Populations) -> None:
+def test_items_have_published_variance(study: TrialPreferences, populations: Populations) -> None:
     """Witness: residuals of a regression of the shared signal on the planted model's ranks."""
     for scope in (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.REJECT):
         ranks = signed_ranks(study.of_scope(scope).differences.T)
@@ -120,7 +120,7 @@ def test_items_have_published_variance(study: ScopedPreferences, populations: Po
     assert MeasuredPeople().with_random(0.7).kinds[Scope.RANDOM].items is None
 
 
-def test_close_rivals_are_closest(study: ScopedPreferences, populations: Populations) -> None:
+def test_close_rivals_are_closest(study: TrialPreferences, populations: Populations) -> None:
     """Witness: accuracies of drawn answers."""
     margins: dict[str, list[float]] = {DISTANT: [], CLOSE: []}
     for people in populations[Scope.RANDOM]:
@@ -143,7 +143,7 @@ def test_models_have_the_accuracy_of_the_pilot(pilot: tuple[Experiment, Analysis
     for scope in (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC):
         (people,) = populations[scope]
         assert people.name == AS_MEASURED
-        for model, name in enumerate(study.all_trials.models):
+        for model, name in enumerate(study.models):
             accuracy, _ = simulate_accuracy_and_ceiling(study, scope, people, 6, model)
             assert accuracy == pytest.approx(measured.kinds[scope].of_models[name], abs=0.03)
     power = design_power(simulated.trials, simulated.scores, measured=measured, simulations=1)
@@ -189,7 +189,7 @@ def test_pilot_measures_are_read(pilot: tuple[Experiment, Analysis, Path], tmp_p
 
 
 @pytest.mark.parametrize(("ceiling", "raters"), [(0.5, 10), (1.0, 10), (0.7, 1)])
-def test_invalid_ceilings_raise(study: ScopedPreferences, ceiling: float, raters: int) -> None:
+def test_invalid_ceilings_raise(study: TrialPreferences, ceiling: float, raters: int) -> None:
     measured = MeasuredPeople().with_random(ceiling)
     random = replace(measured.kinds[Scope.RANDOM], raters=raters)
     measured = replace(measured, kinds={**measured.kinds, Scope.RANDOM: random})

@@ -251,17 +251,17 @@ def test_scopes_match_the_trials_they_evaluate() -> None:
     """Witness: `evaluates`, trial by trial."""
     preferences = preferences_by_scope(DESIGN.trials, scores())
     trials = [t for t in DESIGN.trials if t.condition != Condition.CATCH]
-    assert set(preferences.evaluates) == {*Scope} - {Scope.MINIMAL}
-    for scope, is_evaluated in preferences.evaluates.items():
+    assert set(preferences.scopes) == {*Scope} - {Scope.MINIMAL}
+    for scope, is_evaluated in preferences.scopes.items():
         expected = [[evaluates(trial, scope, model) for model in MODELS] for trial in trials]
         assert is_evaluated.tolist() == expected
         scope_preferences = preferences.of_scope(scope)
         assert scope_preferences.evaluates.sum() == is_evaluated.sum()
         np.testing.assert_array_equal(
             scope_preferences.differences,
-            preferences.all_trials.differences[preferences.rows(scope)],
+            preferences.differences[preferences.rows(scope)],
         )
-    has_role = preferences.evaluates[Scope.ACCEPT] | preferences.evaluates[Scope.REJECT]
+    has_role = preferences.scopes[Scope.ACCEPT] | preferences.scopes[Scope.REJECT]
     targeted = [t.condition == Condition.NATURAL_SYNTHETIC for t in trials]
     np.testing.assert_array_equal(has_role.sum(axis=1), 2 * np.array(targeted))
 
