@@ -16,7 +16,6 @@ from contstim.errors import InputError
 from contstim.experiments.analysis import families
 from contstim.experiments.design.population import SECONDS_PER_TRIAL
 from contstim.experiments.responses.admission import LAPSES, excluded_share, required_catch
-from contstim.files.tables import frame_of
 from contstim.items.stimuli import Condition, Kind, Trial
 from contstim.reporting.canvas import BLUE, ORANGE, new_figure
 from contstim.reporting.report import Heading, Paragraph, Report, Table, strong
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from matplotlib.figure import Figure
-    from pandas import DataFrame
 
     from contstim.experiments.design.building import Design
     from contstim.files.arrays import FloatArray
@@ -145,14 +143,9 @@ def _sources(trials: Iterable[Trial]) -> dict[tuple[Condition, Kind], int]:
 
 def _balance(trials: Sequence[Trial], frequencies: WordFrequencies) -> FloatArray:
     """Return the mean of each of `MEASURES` for sentence_1 and sentence_2, (3, 2)."""
-    measured = [
-        [
-            [float(len(sentence)), float(len(sentence.bare)), frequencies.mean_zipf(sentence)]
-            for sentence in (trial.sentence_1, trial.sentence_2)
-        ]
-        for trial in trials
-    ]  # (n_trials, 2 sentences, 3 measures)
-    return np.asarray(np.array(measured).mean(axis=0).T)
+    sentences = [sentence for trial in trials for sentence in (trial.sentence_1, trial.sentence_2)]
+    measured = [(len(s), len(s.bare), frequencies.mean_zipf(s)) for s in sentences]
+    return np.asarray(np.reshape(measured, (-1, 2, 3)).mean(axis=0).T)
 
 
 def summary_report(summary: DesignSummary) -> Report:
@@ -258,11 +251,6 @@ class SentenceNeeds:
     def in_all(self) -> int:
         """Number of sentences that the study needs."""
         return self.rows[-1][3]
-
-    def to_frame(self) -> DataFrame:
-        """Return a pandas table with the columns use, times, each, needed."""
-        names = ("use", "times", "each", "needed")
-        return frame_of(dict(zip(names, map(list, zip(*self.rows, strict=True)), strict=True)))
 
 
 def sentences_needed(

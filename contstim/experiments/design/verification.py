@@ -148,19 +148,20 @@ def _filler_errors(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
 
 
 def _group_errors(
-    trials: Iterable[Trial], groups: int, per_group: dict[Condition, int]
+    trials: Sequence[Trial], groups: int, per_group: dict[Condition, int]
 ) -> Iterator[str]:
-    counts_by_group: list[Counter[tuple[str, ...]]] = [Counter() for _ in range(groups)]
-    texts_by_group: list[Counter[str]] = [Counter() for _ in range(groups)]
-    for trial in trials:
-        kind = (trial.condition, trial.model_1, trial.model_2, trial.kind_1, trial.kind_2)
-        counts_by_group[trial.group - 1][kind] += 1
-        texts_by_group[trial.group - 1].update(trial.bare)
-    for number, (counts, texts) in enumerate(
-        zip(counts_by_group, texts_by_group, strict=True), start=1
-    ):
-        if counts != counts_by_group[0]:
+    counts_by_group = {
+        number: Counter(
+            (trial.condition, trial.model_1, trial.model_2, trial.kind_1, trial.kind_2)
+            for trial in trials
+            if trial.group == number
+        )
+        for number in range(1, groups + 1)
+    }
+    for number, counts in counts_by_group.items():
+        if counts != counts_by_group[1]:
             yield f"groups 1 and {number} have different numbers of trials of some kind"
+        texts = Counter(text for trial in trials if trial.group == number for text in trial.bare)
         for text, times in texts.items():
             if times > 1:
                 yield f"group {number} sees {text!r} {times} times"

@@ -133,8 +133,6 @@ def _column(source: object, columns: Iterable[str], name: str) -> str:
     return column
 
 
-_PARTICIPANT = ("Participant Private ID", "Participant Public ID")
-_BUTTON_COLUMNS = ("Zone Name", "Object Name")
 _BUTTON = re.compile(r"resp([0-9]{1,3})")
 _SECOND_SHEET = re.compile(r"-[a-z0-9]{4}$")
 
@@ -175,39 +173,40 @@ def _read_answers(
     """
     rows, errors = table_rows(path, footer="END OF FILE")
     yield from errors
-    column_names = (_PARTICIPANT, _BUTTON_COLUMNS, ("trial_id",), ("shown_left",))
-    columns = [_columns_of(path, rows[0].cells, names) for names in column_names]
+    column_names = {
+        "participant": ("Participant Private ID", "Participant Public ID"),
+        "button": ("Zone Name", "Object Name"),
+        "trial_id": ("trial_id",),
+        "left": ("shown_left",),
+    }
+    header = rows[0].cells
+    columns = {field: _columns_of(path, header, names) for field, names in column_names.items()}
     participants: dict[str, None] = {}
     rated: set[tuple[str, str]] = set()
     unrated: dict[tuple[str, str], alignment.RecordedAnswer | InputError] = {}
     n_others = 0
     for row in rows:
         try:
-            participant, button, trial_id, left_side = (_one_value(row, names) for names in columns)
+            cells = {field: _one_value(row, names) for field, names in columns.items()}
         except InputError as error:
             yield error
             continue
+        key = participant, trial_id = cells["participant"], cells["trial_id"]
         participants[participant] = None
         if not trial_id:
             n_others += 1
             continue
-        key = (participant, trial_id)
-        cells = {
-            "participant": participant,
-            "trial_id": trial_id,
-            "left": left_side,
-            "row": row.cells,
-        }
-        if pressed := _BUTTON.fullmatch(button):
+        event = {"where": row.where, "row": row.cells, **cells}
+        if pressed := _BUTTON.fullmatch(cells["button"]):
             rated.add(key)
             position[participant] += 1
             rt_ms = row.cells.get("Reaction Time", "")
             about = {"position": position[participant], "rt_ms": "" if rt_ms in MISSING else rt_ms}
-            yield alignment.recorded_or_unreadable(row.where, **cells, rating=pressed[1], **about)
+            yield alignment.recorded_or_unreadable(**event, rating=pressed[1], **about)
         elif key not in unrated:
             # This row is about another event of the trial. If no row of the trial has a rating, the
             # rating is missing
-            unrated[key] = alignment.recorded_or_unreadable(row.where, **cells, rating="")
+            unrated[key] = alignment.recorded_or_unreadable(**event, rating="")
     yield from (answer for key, answer in unrated.items() if key not in rated)
     yield f"{path}: skipped {quantity(n_others, 'row')} without a trial_id."
     active = {participant for participant, _ in rated | unrated.keys()}

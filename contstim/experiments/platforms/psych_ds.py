@@ -118,20 +118,16 @@ def export_psych_ds(
     pseudonyms = dict(zip(*participants, strict=True))
     question_rows, answers = _questions_and_answers(questions, responses)
     score_table = None if scores is None else ScoreTable.from_file(scores)
-    rows_by_table: dict[str, Sequence[Any]] = {
+    tables = {
         "answers": [
-            replace(answer, participant=pseudonyms[answer.participant])
+            cells_of(replace(answer, participant=pseudonyms[answer.participant]), NO_BREAK_SPACE)
             for answer in answers
             if answer.participant in pseudonyms
         ],
-        "stimuli": trials,
-        "responses": exported_rows,
+        "stimuli": [cells_of(trial, NO_BREAK_SPACE) for trial in trials],
+        "responses": [cells_of(row, NO_BREAK_SPACE) for row in exported_rows],
+        "scores": [] if score_table is None else _score_rows(score_table),
     }
-    tables = {
-        table_name: [cells_of(row, NO_BREAK_SPACE) for row in rows]
-        for table_name, rows in rows_by_table.items()
-    }
-    tables["scores"] = [] if score_table is None else _score_rows(score_table)
     columns = {table_name: list(rows[0]) for table_name, rows in tables.items() if rows}
     if response_rows:  # the times at which answers were received are private
         columns["responses"] = [n for n in response_columns(exported_rows) if n != "received"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -23,6 +23,7 @@ from contstim.experiments.responses.questionnaire import Question
 from contstim.items.scale import Scale
 from contstim.items.stimuli import Condition, Trial
 from contstim.options import Help
+from contstim.wording import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,12 +57,6 @@ def check_web_address(address: str) -> None:
         )
 
 
-SaveTo: TypeAlias = Literal["server", "datapipe", "jatos", "download"]
-"""Destination of answers."""
-
-DATAPIPE = "https://pipe.jspsych.org/api/"
-
-
 @dataclass(frozen=True)
 class PageSettings:
     """Settings of the content and the behaviour of a page; see also the help texts of the fields.
@@ -89,10 +84,11 @@ class PageSettings:
     """
 
     save: Annotated[
-        SaveTo, Help("Where answers are saved: contstim collect, the OSF, JATOS, or a download.")
+        Literal["server", "datapipe", "jatos", "download"],
+        Help("Where answers are saved: contstim collect, the OSF, JATOS, or a download."),
     ] = "server"
     datapipe_id: Annotated[str, Help("ID of the experiment on DataPipe, for --save datapipe.")] = ""
-    datapipe_address: str = DATAPIPE
+    datapipe_address: str = "https://pipe.jspsych.org/api/"
     completion_code: Annotated[
         str, Help("Code that participants see when all answers are saved.")
     ] = ""
@@ -342,22 +338,21 @@ def build_study(
         SentenceError: if a sentence has no words.
     """
     check_trials(trials)
-    groups: dict[str, list[PageTrial]] = {}
     # Trials are sorted, so that the identifier does not depend on their order
-    for trial in sorted(trials, key=lambda trial: (trial.group, trial.trial_id)):
-        groups.setdefault(str(trial.group), []).append(
+    groups = grouped(
+        (
+            str(trial.group),
             PageTrial(
                 trial_id=trial.trial_id,
                 sentence_1=trial.sentence_1.displayed_text,
                 sentence_2=trial.sentence_2.displayed_text,
                 stratum=_STRATA[trial.condition],
-            )
+            ),
         )
+        for trial in sorted(trials, key=lambda trial: (trial.group, trial.trial_id))
+    )
     # Only trials determine the identifier: texts may be edited during an experiment
-    content: dict[str, Any] = {
-        group: [trial.model_dump() for trial in group_trials]
-        for group, group_trials in groups.items()
-    }
+    content: dict[str, Any] = {group: [*map(dict, members)] for group, members in groups.items()}
     scale = trials[0].scale
     if scale is not Scale.CONFIDENCE:
         content["scale"] = scale
