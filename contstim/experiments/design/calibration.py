@@ -340,10 +340,6 @@ def _fit_close_rivals(
     return _fit_as_measured(study, replace(measured, kinds=kinds_by_scope, best=name), kinds)
 
 
-_FitResult: TypeAlias = "tuple[FloatArray, float, bool]"
-"""Weights of the models, (n_models,); standard deviation of items; whether targets were reached."""
-
-
 @dataclass(frozen=True, eq=False)
 class _Aim:
     """Target of the calibration of people to one kind of trials.
@@ -386,10 +382,14 @@ class _Aim:
         return np.asarray(least_squares(lambda w: np.concatenate(residuals(w)), start).x)
 
 
-def _fit(aim: _Aim, weights: FloatArray | None = None) -> _FitResult:
+def _fit(aim: _Aim, weights: FloatArray | None = None) -> tuple[FloatArray, float, bool]:
     """Fit the standard deviation of items, and the weights that give models their accuracies.
 
     With fixed `weights`, (n_models,), target accuracies are ignored.
+
+    Returns:
+        Weights of the models, (n_models,); standard deviation of items; and whether the targets
+        were reached.
     """
     if aim.measured.items is None:
         return _fit_to_ceiling(aim, weights)
@@ -418,7 +418,7 @@ def _fit(aim: _Aim, weights: FloatArray | None = None) -> _FitResult:
     return fitted, remaining_sd, bool(np.abs(aim.misses(fitted, remaining_sd)).max() < _TOLERANCE)
 
 
-def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> _FitResult:
+def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> tuple[FloatArray, float, bool]:
     from scipy.optimize import brentq
 
     judge_rows = np.flatnonzero(aim.evaluates[:, aim.judge])

@@ -6,10 +6,10 @@ export.
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 from contextlib import contextmanager
-from functools import partial
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -20,7 +20,7 @@ from contstim.experiments.platforms.platform import Exported
 from contstim.files.documents import read_json_object
 from contstim.files.files import path_inside, write_text
 from contstim.files.records import record_path, write_record
-from contstim.files.tables import write_table
+from contstim.files.tables import write_csv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -90,7 +90,7 @@ class ExportFolder:
     def __init__(self, out: Path | str, platform: str) -> None:
         self.path = Path(out)
         self._platform = platform
-        self._pending: dict[str, Callable[[Path], None]] = {}
+        self._texts: dict[str, str] = {}  # name of a file → its content
         self._record = self.path / "export"  # that is, export.meta.json
         # The record of an earlier export names its files; without such a record, the folder must be
         # empty
@@ -112,17 +112,26 @@ class ExportFolder:
 
     def rows(self, name: str, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
         """Add a CSV file of rows. All texts are quoted; missing cells of a row are empty."""
-        rows = list(rows)
-        table = {c: [row.get(c, "") for row in rows] for c in columns}
-        self._add(name, partial(write_table, columns=table))
+        rows, text = list(rows), io.StringIO(newline="")
+        write_csv(text, {c: [row.get(c, "") for row in rows] for c in columns})
+        self.text(name, text.getvalue())
 
     def lists(self, lists: Sequence[Sequence[Mapping[str, object]]]) -> None:
         """Add lists.csv, with the group of each list."""
         self.rows("lists.csv", [rows[0] for rows in lists], ("list_name", "group"))
 
     def text(self, name: str, text: str) -> None:
-        """Add a text file."""
-        self._add(name, partial(write_text, text=text))
+        """Add a text file.
+
+        Raises:
+            InputError: if another program has written a file of this name.
+        """
+        if path_inside(self.path, name).exists() and name not in self._earlier:
+            raise InputError(
+                f"{self.path} contains a file {name} that no export wrote. Move it to another "
+                "folder."
+            )
+        self._texts[name] = text
 
     def readme(self, text: str | None = None, **facts: object) -> None:
         """Add README.md. It is `text`, by default the platform's template, filled with `facts`."""
@@ -138,26 +147,18 @@ class ExportFolder:
             InputError: if a file cannot be written.
         """
         with staging_folder(self.path) as work:
-            for name, write in self._pending.items():
-                write(work / name)
-            files = list(self._pending)
+            for name, text in self._texts.items():
+                write_text(work / name, text)
+            files = list(self._texts)
             write_record(work / self._record.name, platform=self._platform, files=files, **facts)
         # Files of the earlier export are removed last, so that an error loses nothing
         for name in self._earlier:
-            if name not in self._pending:
+            if name not in self._texts:
                 (self.path / name).unlink(missing_ok=True)
         readme = self.path / "README.md"
         return Exported(
             self.path, f"The export is in {self.path}/; {readme} describes the next steps."
         )
-
-    def _add(self, name: str, write: Callable[[Path], None]) -> None:
-        if path_inside(self.path, name).exists() and name not in self._earlier:
-            raise InputError(
-                f"{self.path} contains a file {name} that no export wrote. Move it to another "
-                "folder."
-            )
-        self._pending[name] = write
 
 
 def template(name: str) -> str:

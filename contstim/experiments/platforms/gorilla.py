@@ -191,7 +191,7 @@ def _read_answers(
         except InputError as error:
             yield error
             continue
-        key = participant, trial_id = cells["participant"], cells["trial_id"]
+        participant, trial_id = key = (cells["participant"], cells["trial_id"])
         participants[participant] = None
         if not trial_id:
             n_others += 1

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-TRIAL = "trial_id"
-"""Name of the column that identifies the trial of a row."""
-
 MISSING = ("", "NA", "N/A", "#N/A", "None", "NaN", "nan", "null", "undefined")
 """Texts for a missing value in spreadsheets, R, pandas, Python and JavaScript."""
 
@@ -138,7 +135,7 @@ def _delimiter(lines: Sequence[str]) -> tuple[str, int]:
 
 
 def _is_header(cells: Sequence[str], header: Sequence[str]) -> bool:
-    return cells == header or (TRIAL in header and TRIAL in cells)
+    return cells == header or ("trial_id" in header and "trial_id" in cells)
 
 
 def _record(
@@ -253,7 +250,7 @@ def _rows_within(
     value: Mapping[str, Any], where: str, run: tuple[Hashable, ...]
 ) -> Iterator[Row | InputError]:
     """Yield a row for each trial that an object contains; if it contains none, the object."""
-    parts = {} if TRIAL in value else {k: v for k, v in value.items() if _holds_trials(v)}
+    parts = {} if "trial_id" in value else {k: v for k, v in value.items() if _holds_trials(v)}
     if not parts:
         yield Row(where, value, run or None)
         return
@@ -268,5 +265,5 @@ def _rows_within(
 
 def _holds_trials(value: object) -> bool:
     if isinstance(value, dict):
-        return TRIAL in value or any(map(_holds_trials, value.values()))
+        return "trial_id" in value or any(map(_holds_trials, value.values()))
     return isinstance(value, list) and any(map(_holds_trials, value))
