@@ -13,6 +13,7 @@ from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.design.assignment import presentation
 from contstim.experiments.design.population import (
     PUBLISHED_CEILING,
+    PUBLISHED_RATERS,
     SECONDS_PER_TRIAL,
     preferences_by_scope,
     votes_agreement,
@@ -216,24 +217,21 @@ def lower_ceiling(differences: FloatArray, noise: float, raters: int) -> float:
     return float(np.mean(votes_agreement(ndtr(differences / noise), raters)))
 
 
-def calibrate_noise(differences: FloatArray, ceiling: float, *, raters: int = 10) -> float:
+def calibrate_noise(differences: FloatArray, ceiling: float) -> float:
     """Return the noise (nats) with which simulated participants have a given lower noise ceiling.
 
     `differences`, (n_trials,) nats, are log-probability ratios of the model that the participants
-    follow. Their trials are those on which the ceiling was measured, with `raters` participants
-    each.
+    follow. Their trials are those on which the ceiling was measured, with `PUBLISHED_RATERS`
+    participants each.
 
     Raises:
-        InputError: if no noise gives this ceiling, or there are fewer than two raters.
+        InputError: if no noise gives this ceiling.
     """
     from scipy.optimize import brentq
 
     finite = differences[np.isfinite(differences)]
     spread = float(np.abs(finite).max(initial=0.0))
-    if raters < 2:
-        raise InputError(
-            f"The number of participants for a noise ceiling must be at least 2, got {raters}."
-        )
+    raters = PUBLISHED_RATERS
     max_ceiling = lower_ceiling(differences, spread * 1e-6, raters) if spread else 0.5
     if not 0.5 < ceiling < max_ceiling:
         raise InputError(
