@@ -1,4 +1,4 @@
-"""Artificial participants: a model with noise and lapses that rates trials as people do."""
+"""Artificial participants, who rate trials as a model with noise would, with random lapses."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from contstim.experiments.responses.questionnaire import Question, QuestionAnswe
 from contstim.experiments.responses.table import SIMULATED_NAME, Response
 from contstim.items.scale import Scale
 from contstim.items.stimuli import Condition, Trial
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from contstim.items.scores import ScoreTable
 
 _LOG_TIME_SD = 0.4  # standard deviation of log reaction times
-_RATINGS, _TIMES, _QUESTIONS = 0, 1, 2  # random streams
-_FIRST_SHARE = 0.9  # probability of the first option of a question with choices
+_RATINGS, _TIMES, _QUESTIONS = 0, 1, 2  # each kind of data has its own random numbers
+_FIRST_SHARE = 0.9  # probability of the first choice of a question with choices
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class ArtificialParticipants:
     with the absolute value of the sum. Limits between degrees are quantiles of this absolute value
     over all trials (thirds for three degrees, fiftieths on a slider). A choice has no degree of
     confidence. In catch trials, participants prefer the unshuffled sentence with full confidence.
-    In lapses, all answers are equally likely.
+    A lapse is a trial with a random answer; all answers of the scale are then equally likely.
 
     The answers of participant k depend only on the seed, k and the trials' identifiers. They do not
     depend on the group or the order of presentation.
@@ -53,6 +54,7 @@ class ArtificialParticipants:
         differences: the model's log p(sentence_2) - log p(sentence_1), (n_trials,) nats; -inf for
             catch trials.
         noise: standard deviation of the noise, nats.
+        lapses: proportion of trials with a random answer.
     """
 
     trials: tuple[Trial, ...]
@@ -87,14 +89,15 @@ class ArtificialParticipants:
         return np.quantile(finite, np.arange(1, n) / n) if finite.size else np.zeros(n - 1)
 
     def ratings(self, number: int) -> dict[str, int]:
-        """Return ratings of participant `number`, from 1, for every trial of every group."""
+        """Return a participant's ratings of every trial of every group; `number` is from 1."""
         # Random numbers are drawn for all trials, even for trials that do not use them. So an
         # answer does not depend on other answers.
         rng = np.random.default_rng([self.seed, number, _RATINGS])
         n = len(self.trials)
         sums = self.differences + self.noise * rng.standard_normal(n)
         second = np.where(sums == 0, rng.random(n) < 0.5, sums > 0)
-        # Degrees 0 to 2 give ratings 4 to 6 for sentence_2, and 3 to 1 for sentence_1
+        # For example, on the scale from 1 to 6, degrees 0 to 2 are ratings 4 to 6 if sentence_2 is
+        # preferred, and ratings 3 to 1 if sentence_1 is preferred
         answers = self.scale.answers
         sure = np.array(self.scale.sentence_2_answers)[
             np.searchsorted(self.thresholds, np.abs(sums))
@@ -106,7 +109,7 @@ class ArtificialParticipants:
         return dict(zip([trial.trial_id for trial in self.trials], rated.tolist(), strict=True))
 
     def times(self, number: int) -> dict[str, int]:
-        """Return reaction times (milliseconds), log-normal around the time per trial in 2023."""
+        """Return log-normal reaction times, ms; the median is the time per trial in 2023."""
         rng = np.random.default_rng([self.seed, number, _TIMES])
         logs = rng.normal(np.log(1000 * SECONDS_PER_TRIAL), _LOG_TIME_SD, len(self.trials))
         names = [trial.trial_id for trial in self.trials]
@@ -141,9 +144,9 @@ def artificial_participants(
 ) -> ArtificialParticipants:
     """Create participants who follow a model, by default with as much noise as people have.
 
-    If `noise` (nats) is None, it is calibrated: random natural pairs, with ten raters for each
-    trial, then have the noise ceiling `ceiling`. `lapses` is the share of trials with random
-    ratings. Catch trials need no scores.
+    If `noise` (nats) is None, the noise is calibrated. With ten raters for each trial, the random
+    natural pairs then have the lower noise ceiling `ceiling`. `lapses` is the proportion of trials
+    with random ratings. Catch trials need no scores.
 
     Raises:
         InputError: if a sentence or the model has no scores; if there are no trials; if `noise` or
@@ -153,8 +156,8 @@ def artificial_participants(
     design = tuple(sorted(trials, key=lambda trial: trial.trial_id))
     if model not in scores.models or not design:
         raise InputError(
-            f"model must be one of {', '.join(scores.models)}, with at least 1 trial to rate, "
-            f"got {model!r} and {len(design)} trials."
+            f"model must be one of {', '.join(scores.models)}, and the number of trials at least "
+            f"1, got {model!r} and {quantity(len(design), 'trial')}."
         )
     if not 0 <= lapses <= 1 or not (noise is None or 0 <= noise < np.inf):
         raise InputError(
@@ -190,8 +193,8 @@ def artificial_answers(
 ) -> list[QuestionAnswer]:
     """Answer all questions except checks.
 
-    The answer is mostly the first option if the question has choices, an empty text if it asks for
-    a text, and a random number otherwise.
+    The answer to a question with choices is mostly the first choice. The answer to a question for a
+    text is empty. The answer to a question for a number is random.
     """
     rng, answers = np.random.default_rng([seed, number, _QUESTIONS]), []
     for question in (question for question in questions if question.when != "check"):
@@ -210,7 +213,7 @@ def lower_ceiling(differences: FloatArray, noise: float, raters: int) -> float:
 
     This is the expected lower noise ceiling of accuracy over trials with these differences (Golan
     et al. 2023, Methods). By the law of comparative judgement (Thurstone 1927), Phi(difference /
-    noise) is the share that prefers sentence_2.
+    noise) is the proportion of participants who prefer sentence_2.
     """
     from scipy.special import ndtr
 

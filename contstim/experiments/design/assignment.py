@@ -37,8 +37,9 @@ def assign_groups(
     As many items as possible stay in their earlier groups. The seed decides among equally good
     assignments.
 
-    Each mapping in `earlier_groups` is index of an item → its earlier 0-based group. Earlier
-    mappings have priority over later ones. `seconds` limits each search of the solver.
+    A mapping in `earlier_groups` is index of an item → the item's earlier group, 0-based. The first
+    mapping has priority over the second mapping, and so on. `seconds` is the time limit of each
+    search of the solver.
 
     Returns:
         (n_items,) the 0-based group of each item.
@@ -97,9 +98,9 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
         further = f", nor can {quantity(len(uneven) - 1, 'further kind')}" * (len(uneven) > 1)
         raise InfeasibleError(
             f"{quantity(size, 'trial')} of {share} cannot be distributed evenly over "
-            f"{n_groups} groups{further}. Set a number per model pair that is a multiple "
-            "of the number of groups (for minimal pairs, of twice that number), or a "
-            f"number of groups that divides {size}."
+            f"{n_groups} groups{further}. Set a number of groups that divides {size}, or a "
+            "number of trials per model pair that is a multiple of the number of groups (for "
+            "minimal pairs, of twice the number of groups)."
         )
     uses_by_text = Counter(text for _, texts in items for text in texts)
     if crowded := {text: n for text, n in uses_by_text.items() if n > n_groups}:
@@ -107,7 +108,7 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
         raise InfeasibleError(
             f"{text!r} occurs in {uses} trials, so that one of {n_groups} groups would see it "
             f"twice. Number of sentences in more than {n_groups} trials: {len(crowded)}. Use more "
-            "groups, or use each sentence in fewer pairs and triplets."
+            "groups, or select fewer pairs and triplets with the same sentence."
         )
 
 
@@ -124,7 +125,8 @@ def presentation(
     participants 3 and 4, and so on. Each participant has a different random order. The result
     depends only on the trials' identifiers, the seed, the group and the participant's number.
 
-    `group` and `participant` (the participant's number within the group) are counted from 1.
+    `group` is the number of the group, from 1. `participant` is the number of the participant
+    within the group, from 1.
 
     Raises:
         InputError: if the group has no trials, or a number is below 1.

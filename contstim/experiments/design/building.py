@@ -110,14 +110,14 @@ def build_design(
     """Turn stimuli into trials, and assign them to groups of participants.
 
     Each pair, and each minimal pair, gives one trial. Each triplet gives a trial of synthetic_1
-    against synthetic_2. With twins, a triplet gives two more trials. They compare the natural
-    sentence with each synthetic one. The three trials of a triplet go to different groups. Every
-    group has the same number of trials of every condition, model pair and role. The role of a
+    against synthetic_2. With `twins`, a triplet gives two more trials, which compare the natural
+    sentence with each synthetic sentence. The three trials of a triplet go to different groups.
+    Every group has the same number of trials of every condition, model pair and role. The role of a
     natural-synthetic trial is its synthetic sentence; the role of a minimal pair is the model that
     is right. No group sees a sentence twice, even with another end mark. If the two sentences of
     every natural controversial pair are equally long (in words), the two sentences of every random
-    pair are, too. With twins, and with as many groups and trials as in the 2023 study, the result
-    is the design of that study.
+    pair are, too. With `twins`, and with as many groups and trials as in the 2023 study, the result
+    is the design of the 2023 study.
 
     After a review of earlier designs, as many trials as possible stay in their groups. Random and
     catch trials that were not rejected stay too, if their sentences are still available. All other
@@ -126,7 +126,7 @@ def build_design(
     `natural` are sentences for random pairs and catch trials. Sentences that are also in `pairs` or
     `triplets` are skipped. Each pair of texts in `attention`, with the correct text first, is an
     additional catch trial of every group. If several files of `review` contain a trial, the group
-    in the last file has priority. `seconds` limits each search for an assignment.
+    in the last file has priority. `seconds` is the time limit of each search for an assignment.
 
     Raises:
         InputError: if there are no stimuli and no random or catch trials; if stimuli occur twice
@@ -202,18 +202,16 @@ def _check(
         )
     if for_twins is not None and 1 <= for_twins < 3:
         raise InfeasibleError(
-            "With `twins`, the three trials of a triplet go to three different groups, because "
-            f"they share sentences: groups must be at least 3, got {for_twins}. Add groups, or "
-            "remove `twins`."
+            f"With `twins`, groups must be at least 3, got {for_twins}: the three trials of a "
+            "triplet share sentences and go to different groups. Add groups, or remove `twins`."
         )
 
 
 def _kept_trials(review: Review, trials: Sequence[Trial]) -> list[dict[str, ReviewedItem]]:
-    """Return trial_id → trial that was not rejected, a mapping for each file of the review.
+    """Return a mapping for each file of the review, with the trials that were not rejected.
 
-    The mapping of the last file comes first.
-
-    A trial is left out if the new design has other sentences for its trial_id.
+    A mapping is trial_id → trial. The mapping of the last file comes first. A trial is left out if
+    the new design has other sentences for its trial_id.
 
     Raises:
         InputError: if a pair or triplet of the new design was rejected.
@@ -358,9 +356,9 @@ def _unchanged_fillers(
 ) -> list[Trial]:
     """Return the random pairs and catch trials (fillers) that stay.
 
-    At most as many stay as the new design needs. A trial stays if three conditions hold. Its group
-    still exists. Its natural sentences can still be drawn. None of its sentences is in another
-    trial of the new design, or is the natural sentence of a triplet.
+    No more trials stay than the new design needs. A trial stays if it meets three conditions. Its
+    group still exists. Its natural sentences can still be drawn. None of its sentences is in
+    another trial of the new design, or is the natural sentence of a triplet.
 
     `counts` is (condition, group from 1) → target number of trials.
     """
@@ -418,9 +416,9 @@ def draw_fillers(
             * same_length
         )
         raise InfeasibleError(
-            f"Too few natural sentences. For random pairs{length}: {2 * n_random:,}. For catch "
-            f"trials (at least two different words): {n_catch:,}. In total: "
-            f"{2 * n_random + n_catch:,}. Not used by other trials: {len(free):,}. Use a longer "
+            f"Too few natural sentences: the design needs {2 * n_random:,} for random "
+            f"pairs{length} and {n_catch:,} for catch trials (with at least two different words), "
+            f"in total {2 * n_random + n_catch:,}. Other trials leave {len(free):,}. Use a longer "
             "text, or looser rules for natural sentences."
         )
     for (first, second), group in zip(couples, random_groups, strict=True):
@@ -452,9 +450,9 @@ def _sentence_pairs(
 def as_inside(sentences: Iterable[Sentence]) -> Callable[[str], str]:
     """Return a function that writes a sentence's first word as it appears inside a sentence.
 
-    The function returns the word in lower case, unless the word has a capital more often than not
-    inside the given sentences (`Paris`). Words with a second capital (`NATO`) and forms of `I` are
-    unchanged.
+    The function returns the word in lower case. The exceptions are words that occur inside the
+    given sentences more often with a capital than without (`Paris`). Words with a second capital
+    (`NATO`) and forms of `I` are unchanged.
     """
     counts = Counter(word for sentence in sentences for word in sentence.words[1:])
 
@@ -486,7 +484,7 @@ def _shuffle(
             return shuffled
     raise InfeasibleError(
         f"{sentence.text!r} cannot be shuffled: {_MAX_SHUFFLES} random orders of its words were "
-        "all sentences of the experiment. Remove it from the natural sentences."
+        "all sentences of the experiment. Remove this sentence from the natural sentences."
     )
 
 

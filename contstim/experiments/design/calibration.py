@@ -1,17 +1,16 @@
 """Calibration of simulated people and items to measured people, by kind of trial.
 
-Two numbers for each kind of trial largely determine the results of an experiment. The accuracy is
-how often people choose as a model does. It determines the strength of the model's signal. The noise
-ceiling is how often people agree with one another. Given the signal, it determines the standard
-deviation of item effects: preferences that all people share and that the signal does not predict
-(see `population`):
+People's preferences are the sum of a signal, item effects and noise (see `population`). The signal
+is the part that a model predicts. Item effects are the part that all people share and that the
+signal does not predict. Two measurements determine both for each kind of trial. The accuracy is how
+often people choose as the model does. The noise ceiling is how often people agree with one another.
 
     accuracy   <-  signal                  a stronger signal gives a higher accuracy
-    ceiling    <-  signal, item effects    people share both; both give a higher ceiling
+    ceiling    <-  signal, item effects    stronger signals and item effects give a higher ceiling
 
 Differences between people are not fitted: they have the published size. The default measurements
-are from Golan et al. (2023). They contain the standard deviation of item effects, so this value is
-not fitted to the ceilings.
+are from Golan et al. (2023). These measurements contain the standard deviation of item effects, so
+this value is not fitted to the ceilings.
 """
 
 from __future__ import annotations
@@ -95,9 +94,12 @@ class MeasuredPeople:
     """Measurements of people to which simulated people are calibrated.
 
     Attributes:
+        kinds: scope (kind of trials) → measurements on these trials.
         following: standard deviation, between people, of the strength with which they follow
-            models, as a share of the mean strength.
+            models. The unit is the mean strength.
+        source: description of the measured study, for reports.
         best: the model that people followed most.
+        simulated: whether artificial participants took part in the measured study.
     """
 
     kinds: Mapping[Scope, MeasuredKind] = field(default_factory=_published_kinds)
@@ -109,7 +111,7 @@ class MeasuredPeople:
     def with_random(self, ceiling: float) -> MeasuredPeople:
         """Return the measurements with another noise ceiling of random pairs.
 
-        The items of random pairs are then fitted to this ceiling.
+        The standard deviation of the item effects of random pairs is then fitted to this ceiling.
         """
         source = f"{self.source} (random natural pairs: {ceiling:g}, as given)"
         random = replace(self.kinds[Scope.RANDOM], ceiling=ceiling, items=None)
@@ -219,15 +221,16 @@ def calibrate(
 
     In natural-synthetic trials, a planted model with distant rivals has a single weight. This
     weight is fitted to the trials in which the model rejects the synthetic sentence. One standard
-    deviation of items is fitted to these trials. Another one is fitted to the trials in which the
-    model accepts the synthetic sentence.
+    deviation of item effects is fitted to these trials. A second standard deviation is fitted to
+    the trials in which the model accepts the synthetic sentence.
 
     Returns:
         Two values. The first is scope (kind of trials) → populations for these trials. If people
         follow all models as in the pilot, there is a single population. Otherwise, each planted
         model has a population with distant rivals and one with close rivals. The second value lists
-        (scope, name of the population) if its ceiling or accuracy cannot be reached. Populations
-        with close rivals get the nearest possible values and are not listed.
+        the populations that cannot have the measured ceiling and accuracy, as (scope, name of the
+        population). Populations with close rivals get the nearest possible values and are not
+        listed.
 
     Raises:
         InputError: if a ceiling is not between .5 and 1, or fewer than two raters saw a trial.
@@ -269,7 +272,7 @@ def calibrate(
 
 
 _TrialFit: TypeAlias = "tuple[FloatArray, FloatArray, bool]"
-"""Signal and standard deviation of items, (n_trials,), and whether the targets were reached."""
+"""Signal; standard deviation of item effects, both (n_trials,); whether targets were reached."""
 
 
 def _fit_planted(
@@ -383,13 +386,13 @@ class _Aim:
 
 
 def _fit(aim: _Aim, weights: FloatArray | None = None) -> tuple[FloatArray, float, bool]:
-    """Fit the standard deviation of items, and the weights that give models their accuracies.
+    """Fit the standard deviation of item effects, and the weights that give the target accuracies.
 
     With fixed `weights`, (n_models,), target accuracies are ignored.
 
     Returns:
-        Weights of the models, (n_models,); standard deviation of items; and whether the targets
-        were reached.
+        Weights of the models, (n_models,); standard deviation of item effects; and whether the
+        targets were reached.
     """
     if aim.measured.items is None:
         return _fit_to_ceiling(aim, weights)
@@ -448,5 +451,5 @@ def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> tuple[FloatArray, 
 
 
 def _signals(trials: TrialPreferences) -> FloatArray:
-    """Return signed ranks of ratios among these trials, (n_trials, n_models), from -1 to 1."""
+    """Rank each model's log-probability ratios: signed ranks, (n_trials, n_models), -1 to 1."""
     return signed_ranks(trials.differences.T).T / len(trials.differences)

@@ -40,8 +40,8 @@ DISTANT, CLOSE = "distant", "close"
 The planted model is the model that simulated people follow most; its rivals are the other models.
 With distant rivals, people follow the planted model alone. A rival then predicts people only to
 the extent that its predictions agree with those of the planted model. Close rivals have the
-accuracies of the models in the measured study, without its best model. In both cases, the planted
-model has the accuracy of the best measured model."""
+accuracies of the measured models except the best one. In both cases, the planted model has the
+accuracy of the best measured model."""
 
 _NODES = 31  # nodes of Gauss-Hermite quadrature over items
 
@@ -236,10 +236,10 @@ class TrialPreferences:
     def draw(
         self, rows_by_group: Iterable[IntArray], experiments: int, rng: np.random.Generator
     ) -> list[IntArray]:
-        """Replace each trial by a random one of the same kind.
+        """Replace each trial by a random trial of the same kind.
 
-        Trials of one kind have the same condition and model pair, and evaluate the same models.
-        Returns trial indices, (n_experiments, n_trials) for each group.
+        Trials of one kind have the same condition and model pair, and evaluate the same models. The
+        result has an array of trial indices for each group, (n_experiments, n_trials).
         """
         keys = np.column_stack([self.strata, self.evaluates])
         kinds = np.unique(keys, axis=0, return_inverse=True)[1].ravel()
@@ -267,8 +267,8 @@ class TrialPreferences:
 def even_orders(strata: IntArray, simulations: int, rng: np.random.Generator) -> IntArray:
     """Return random orders of trials, (n_simulations, n_trials), which mix the strata evenly."""
     # The k trials of a stratum get the sort keys (0 + u) / k, (1 + u) / k, … in random order; each
-    # u is random between 0 and 1. So strata of equal size alternate, and larger strata occur more
-    # often, in proportion to their size.
+    # u is a random number between 0 and 1. So strata of equal size alternate, and larger strata
+    # occur more often, in proportion to their size.
     keys = rng.random((simulations, len(strata)))
     for stratum in np.unique(strata):
         members = np.flatnonzero(strata == stratum)
