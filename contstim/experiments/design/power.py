@@ -59,7 +59,8 @@ class PopulationPower:
         favourite: index of the planted model; without a planted model, index of the model with the
             highest expected accuracy.
         accuracy: (n_models,), expected share of choices that a model predicts, on the trials that
-            evaluate it; a tie counts one half. The value is nan for a model without trials.
+            evaluate it; a tie of the model counts one half. The value is nan for a model without
+            trials.
         better: (n_models, n_models), rate at which the row's model is significantly better than the
             column's.
         first_by_trials: (n_trials,), rate at which the favourite has the highest accuracy on the
@@ -90,7 +91,7 @@ class Power:
 
     Attributes:
         populations: results for each planted model, or for people as measured.
-        units: random factors of the tests: `groups`, or `crossed` (participants and items).
+        units: random factors of the tests; either `groups`, or participants and items (`crossed`).
     """
 
     models: tuple[str, ...]
@@ -277,7 +278,7 @@ class DesignPower:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Warnings about an artificial pilot, and about the limits of signed-rank tests."""
+        """Warnings about a pilot with artificial participants, and about limits of the tests."""
         pilot = (ARTIFICIAL_PILOT,) * self.measured.simulated
         if self.units == "crossed":
             return (*pilot, families.crossed_instead(self.groups))

@@ -61,7 +61,7 @@ def significantly_better(
         sides: for each group, (n_experiments, n_trials, n_models): 1 if a model prefers sentence_2,
             -1 for sentence_1, 0 for a tie.
         evaluates: for each group, (n_trials, n_models), which trials evaluate which model.
-        units: `groups`, or `crossed` (people and items).
+        units: random factors of the tests; either `groups`, or people and items (`crossed`).
 
     Returns:
         Counts, (n_models, n_models), with row i and column j.
@@ -139,8 +139,8 @@ def _choices_and_agreement(answers: BoolArray) -> tuple[FloatArray, FloatArray]:
 def family_limits(trials: TrialPreferences, groups: int, participants: int) -> Detectability:
     """Compute, before any answers, which effects signed-rank tests over groups can detect.
 
-    If `groups` is larger than the number of groups of the design, these groups are repeated. With
-    one participant in each group, there is no noise ceiling.
+    If `groups` is larger than the number of groups of the design, the design's groups are repeated.
+    With one participant in each group, there is no noise ceiling.
     """
     has = np.zeros((trials.n_groups, len(trials.models)), dtype=np.bool_)
     np.logical_or.at(has, trials.groups, trials.evaluates)
@@ -231,8 +231,8 @@ class Precision:
     def equivalence(self, margin: float, groups: int, participants: int) -> float:
         """Return the power to show that two equal models differ by less than a margin.
 
-        Two one-sided tests at .05 must both reject (Schuirmann 1987). This is equivalent to a 90 %
-        interval within the margin. The power is averaged over pairs of models.
+        Two one-sided tests at .05 must both be significant (Schuirmann 1987). The 90 % interval is
+        then within the margin. The power is averaged over pairs of models.
         """
         from scipy.special import ndtr
 

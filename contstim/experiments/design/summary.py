@@ -47,9 +47,9 @@ class DesignSummary:
         balance: condition → (3, 2): mean words, characters and word frequency (Zipf scale) of
             sentence_1 and sentence_2 over its trials.
         notes: topic → text about the design, possibly empty. The topics are the sections of
-            summary.md.jinja, and `tests`. If there are too few groups for tests over groups, the
-            text of `tests` says that the analysis uses crossed tests (of people and items) instead
-            of tests over groups. Otherwise, this text is empty.
+            summary.md.jinja, and `tests`. The text of `tests` is empty if there are enough groups
+            for tests over groups. Otherwise, it says that the analysis uses crossed tests (of
+            people and items).
     """
 
     groups: int
