@@ -2,7 +2,7 @@
 
 Data are on disk before the response is sent. SQLite syncs its write-ahead log at every commit, so
 neither SIGKILL nor a power cut can undo an acknowledged request. A sync takes milliseconds. All
-requests that arrive during a sync are written together by the next one.
+requests that arrive during a sync are written together by the next sync.
 """
 
 from __future__ import annotations

@@ -43,9 +43,8 @@ class StudyOptions:
     """Options that the researcher sets for a study.
 
     Attributes:
-        dropout: minutes without a request after which a participant counts as dropped out.
-            The maximum `per_group` ignores such participants, the maximum `participants` includes
-            them.
+        dropout: minutes without a request after which a participant counts as dropped out. Such
+            participants count for the maximum `participants`, but not for the maximum `per_group`.
         participants: maximum number of participants; further applicants are refused.
         per_group: maximum number of participants of a group, not counting those who dropped out.
         code: completion code; None: the code of the exported experiment. If there is neither a code
@@ -267,8 +266,8 @@ def _update_participant(
 
     Each request contains the current values of `second_tabs` (a count) and `failed` (yes or no).
     These values never decrease, but requests may be repeated or arrive out of order. So the highest
-    value is stored, and `failed` stays true. Answers to further questions are
-    added to the stored answers.
+    value is stored, and `failed` stays true. Answers to further questions are added to the stored
+    answers.
     """
     row: tuple[int, str, int] | None = connection.execute(
         "UPDATE participant SET seen = ?, second_tabs = max(second_tabs, ?), "

@@ -49,8 +49,8 @@ class RequestRefusal(Exception):  # noqa: N818 - an error of the client, not of 
 class RequestLimits:
     """Limits on the size and the rate of requests.
 
-    A rate consists of the maximum number of requests at once, and the maximum number of requests
-    per second in the long run. See `throttle`.
+    A rate is a pair: the maximum number of requests at once, and the maximum number of requests per
+    second in the long run. See `throttle`.
 
     Attributes:
         body: maximum size of a request's body, bytes.

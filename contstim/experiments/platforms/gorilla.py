@@ -169,7 +169,7 @@ def _read_answers(
 ) -> Iterator[alignment.RecordedAnswer | InputError | str]:
     """Yield a file's answers, an error for each unreadable row, and notes about the file.
 
-    `position` is participant → position of the last rating; it is updated here.
+    `position` (participant → position of the last rating) is updated.
     """
     rows, errors = table_rows(path, footer="END OF FILE")
     yield from errors
@@ -204,8 +204,8 @@ def _read_answers(
             about = {"position": position[participant], "rt_ms": "" if rt_ms in MISSING else rt_ms}
             yield alignment.recorded_or_unreadable(**event, rating=pressed[1], **about)
         elif key not in unrated:
-            # This row is about another event of the trial. If no row of the trial has a rating, the
-            # rating is missing
+            # This row is about another event of the trial. The rating is missing if no row of the
+            # trial has a rating
             unrated[key] = alignment.recorded_or_unreadable(**event, rating="")
     yield from (answer for key, answer in unrated.items() if key not in rated)
     yield f"{path}: skipped {quantity(n_others, 'row')} without a trial_id."

@@ -73,9 +73,9 @@ def stimulus_lists(
     the column names of exports. The alphabetical order of the lists' names is the order of the
     lists.
 
-    `per_group` is the number of lists of a group. If it is odd, sides are not balanced over the
-    lists of a group. `show` formats a displayed text as a cell. `scales` are the scales that the
-    platform supports, by default the scales with buttons.
+    `per_group` is the number of lists of a group. If this number is odd, sides are not balanced
+    over the lists of a group. `show` formats a displayed text as a cell. `scales` are the scales
+    that the platform supports, by default the scales with buttons.
 
     Raises:
         InputError: if `per_group` is below 1, the trials are invalid (`check_trials`), or the

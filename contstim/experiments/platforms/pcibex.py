@@ -4,8 +4,8 @@ Facts from doc.pcibex.net (*Template*, *GetTable*, *Sequence*, *Counterbalancing
 PennController 2.0: columns named group, item and label (in capital or small letters) have special
 meanings. A participant runs the rows of one group. PCIbex sorts the groups by name. Earlier
 versions sort the groups by the position of each group's first row. In exported tables, both orders
-are the same. The index of the participant's group is the counter modulo the number of groups. A
-Text element reads its content as HTML.
+are the same. A counter of the server numbers the participants. The index of a participant's group
+is this number modulo the number of groups. A Text element reads its content as HTML.
 
 Facts on results (*Logging data*, *Examining data*, and the source of PennController and Ibex): the
 comment `# 12. EventTime.` gives column 12 a name, and a later comment `# 12. …` gives it another

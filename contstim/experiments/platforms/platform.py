@@ -57,8 +57,8 @@ class Exporter:
 
     Attributes:
         export: function that writes the trials, and a README.md on the next steps, into a folder.
-            If the platform cannot show the trials, it writes nothing and raises InputError. It does
-            the same if the folder contains files but no earlier export to this platform.
+            The function writes nothing and raises InputError in two cases: if the platform cannot
+            show the trials, or if the folder contains files but no earlier export to this platform.
         settings: frozen dataclass of all options, whose instance is the third argument of `export`;
             None if the options are keyword-only parameters of `export`.
         out: help text of `--out`.
@@ -162,7 +162,7 @@ def platform_names() -> list[str]:
 
 
 def platform_named(name: str) -> Platform | None:
-    """Load a platform by its name; None if neither contstim nor another package has it.
+    """Load a platform by its name; None if no package adds a platform with this name.
 
     Raises:
         InputError: if packages add different platforms with this name, or the platform cannot be

@@ -4,12 +4,12 @@ There is a conditions file for each presentation list. Facts from psychopy.org, 
 *Conditions*: a conditions file is a CSV file with a row for each trial, and its column names are
 valid names of variables. PsychoPy (`psychopy/data/utils.py`, `importConditions`) and PsychoJS
 (`TrialHandler.importConditions`, `util.turnSquareBracketsIntoArrays`; it reads CSV with SheetJS)
-interpret cells differently, so a cell must be safe in both:
+interpret cells differently, so a cell must be safe in both programs:
 
 * A cell in square brackets is evaluated as Python. In a browser, square brackets anywhere in a cell
   make it a list. In Excel files, cells in round brackets are evaluated too.
-* A cell becomes a number if it is one when points replace its commas. In a browser, a cell may also
-  become a date.
+* A cell becomes a number if points in place of its commas make it a number. In a browser, a cell
+  may also become a date.
 * Missing values of pandas (NA, None, null, …) become None; true and false become truth values.
 * A backslash and an n become a new line.
 * In a browser, a cell that begins with = is a formula.
@@ -152,7 +152,8 @@ def escape_problem(text: str) -> str:
         return "PsychoPy evaluates text in square brackets"
     if "\\n" in text:
         return "PsychoPy reads a backslash with n as a line break"
-    # PsychoPy reads decimal numbers, also with a comma; a browser also reads 0x1F and the like
+    # PsychoPy reads decimal numbers, with a point or a comma. A browser also reads numbers such as
+    # 0x1F
     for convert in (float, partial(int, base=0)):
         with suppress(ValueError):
             convert(text.replace(",", "."))

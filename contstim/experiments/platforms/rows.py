@@ -90,8 +90,8 @@ def table_rows(
 
     Also return an error for each unreadable row.
 
-    Blank rows are left out. A repeated header begins a new run. If cells are separated by
-    semicolons or tabs, decimal commas become points (see `_with_points`).
+    Blank rows are left out. A repeated header begins a new run (session of a participant). If cells
+    are separated by semicolons or tabs, decimal commas become points (see `_with_points`).
 
     If `text` is None, the file is read. Rows whose first cell is `footer` contain no data and are
     left out.
@@ -166,8 +166,8 @@ def _record(
 def _split_at_outer_quotes(line: str, delimiter: str) -> list[str]:
     """Split a line in which quotation marks within cells are not doubled.
 
-    A quotation mark before a delimiter and a space is part of a text. If a cell has an odd number
-    of quotation marks, the result is empty.
+    A quotation mark is part of a text if a delimiter and a space follow. If a cell has an odd
+    number of quotation marks, the result is empty.
     """
     pattern = re.compile(f'"(?P<quoted>.*?)"(?={delimiter}(?! )|$)|(?P<bare>[^{delimiter}]*)')
     cells, at = [], 0
@@ -207,8 +207,9 @@ def json_rows(path: Path, text: str) -> tuple[list[Row], list[InputError]]:
 
     Also return an error for each unreadable value.
 
-    Line breaks or commas may separate the values, or nothing. If an object contains the rows of a
-    run, the object's other values are added to each row. `path` is used in messages only.
+    There may be a line break, a comma, or nothing between two values. If an object contains the
+    rows of a run (one participant's session), the object's other values are added to each row.
+    `path` is used in messages only.
 
     Raises:
         InputError: if the text has values, but no readable object.

@@ -50,7 +50,7 @@ _COLUMNS = {
 
 _PART = re.compile(r'<script src="(parts/[\w/]+\.js)"')
 
-# In loading order
+# Names of scripts, in the order in which the page loads the scripts
 _PARTS = "address markdown tables texts order watching keeping sending screens questions timeline"
 _SCRIPTS = ("parts/escape.js", "study.js", *(f"parts/{name}.js" for name in _PARTS.split()))
 

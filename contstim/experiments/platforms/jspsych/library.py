@@ -60,9 +60,9 @@ def fetch_library(
 
     Args:
         folder: destination; created when missing.
-        source: folder with the files, in the layout of `folder` or of npm (`node_modules`). If it
-            is None, valid files in `folder` or `earlier` are used, and all other files are fetched
-            from npm over HTTPS.
+        source: folder with the files, in the layout of `folder` or of npm (`node_modules`). If
+            `source` is None, valid files in `folder` or `earlier` are used, and all other files are
+            fetched from npm over HTTPS.
         earlier: folder of an earlier export, which may contain the files.
 
     Raises:

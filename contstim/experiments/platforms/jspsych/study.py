@@ -63,9 +63,9 @@ class PageSettings:
 
     Attributes:
         datapipe_address: address of DataPipe's API, with a slash at the end.
-        completion_code: code for all participants. If it and `redirect` are empty, a server gives
-            each participant an individual code; with other destinations of answers, there is no
-            code.
+        completion_code: code for all participants. If `completion_code` and `redirect` are empty,
+            a server gives each participant an individual code; with other destinations of answers,
+            there is no code.
         language: HTML language code.
         practice: table of practice pairs with sentence_1 and sentence_2. None means the table of an
             earlier export into the same folder, or no practice if there is no such table.
@@ -76,8 +76,8 @@ class PageSettings:
         check_attempts: maximum number of attempts at the comprehension questions; the instructions
             are shown again before each further attempt.
         deadline: seconds until an unanswered pair is skipped as missing; 0 for no limit.
-        library: folder from which jsPsych's files are copied, even if `vendor` is false. If it is
-            None, and `vendor` is true, they are fetched from npm.
+        library: folder from which jsPsych's files are copied, even if `vendor` is false. If
+            `library` is None, and `vendor` is true, the files are fetched from npm.
 
     Raises:
         InputError: if settings contradict each other, or a value is invalid.
@@ -238,8 +238,8 @@ class PageStudy(BaseModel):
         scale: scale of the ratings.
         save: where answers are saved. `to` is the destination; for DataPipe, there are also
             `experiment` and `address`.
-        completion: `code` and `redirect`. If a server sends them after completion, the copy for the
-            page has None instead.
+        completion: `code` and `redirect`. If a server sends both values after completion, the copy
+            for the page has None instead.
         texts: texts by file name.
         questions: questions other than the trials, in their order.
         groups: trials of each group, by group number.

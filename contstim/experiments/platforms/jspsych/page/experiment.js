@@ -168,7 +168,7 @@ class Experiment {
     this.addTrials();
   }
 
-  /** Combine the backend's data of a participant with this browser's record of the same one. */
+  /** Combine the backend's data of a participant with this browser's record of the participant. */
   merged({ answered = [], saved, ...who }, { device, viewport }) {
     const same = this.record?.participant === who.participant;
     if (this.record && !same) this.keep.setAside(this.record);
@@ -242,7 +242,7 @@ class Experiment {
     this.refuse("withdrawn");
   }
 
-  /** Open an address, in which {sona_id} and other fields are replaced by the participant's own. */
+  /** Open an address, in which {sona_id} and similar fields become this participant's values. */
   leave = (address) => {
     if (!/^https?:\/\//i.test(address)) throw new Error(`${address} is not a web address.`);
     const own = (all, name) => encodeURIComponent(this.platform?.[name] ?? all);

@@ -8,7 +8,8 @@
  * attempts at the check of the instructions), failed (whether all attempts failed), told and heard. For
  * data other than answers, told is the number of changes, and heard is the number of changes that the
  * backend has stored. A finished record also has done. If another participant began in this browser, the
- * earlier record also has left. `place` names the record in the browser's storage. If the browser stores nothing, or `place` is null, closing the page deletes the record.
+ * earlier record also has left. `place` names the record in the browser's storage. If the browser stores
+ * nothing, or `place` is null, closing the page deletes the record.
  */
 contstim.keeping = (place) => {
   const key = `contstim:${place}`;
@@ -46,7 +47,7 @@ contstim.keeping = (place) => {
         }
       });
     },
-    /** Copies of participants who left before all of their answers were sent. */
+    /** Local copies of participants who left before all of their answers were sent. */
     aside: () =>
       (attempt(() => Object.keys(localStorage)) ?? [])
         .filter((name) => name.startsWith(`${key}:`))

@@ -2,8 +2,9 @@
 
 // The part of Markdown that consent forms need: headings (#, ##, ###), paragraphs, lists (- or 1.),
 // **bold**, *italic*, `code` and [links](https://…). HTML is shown as plain text. A paragraph or list
-// item that begins with {wide} is shown only if sentences are side by side, {narrow}: one above the
-// other, {keyboard} or {touch}: if participants answer by it (style.css).
+// item may begin with a mark, which restricts when it is shown (style.css): {wide} requires that the
+// sentences are side by side, {narrow} that they are one above the other. {keyboard} and {touch} require
+// that participants answer in this way.
 
 /** Convert a Markdown text to HTML. */
 contstim.markdown = (text) =>

@@ -18,7 +18,10 @@ contstim.questionForm = (rows) => {
   return `<form class="questions">${rows.map(set).join("")}</form>`;
 };
 
-/** A page of questions; its button is enabled when all are answered; `done` receives the answers. */
+/**
+ * A page of questions. Its button is enabled when all required answers are given. `done` receives the
+ * answers.
+ */
 contstim.questionTrial = (screens, label, rows, state, done) => {
   let given = {};
   const listen = () => {

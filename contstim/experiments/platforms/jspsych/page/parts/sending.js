@@ -16,7 +16,7 @@ contstim.Passing = class extends Error {
 
 const PATIENCE = { first: 0.5, longest: 30, request: 20 }; // seconds
 
-/** Send and receive JSON; throws Refused or Passing for responses that are no success. */
+/** Send and receive JSON; throw Refused or Passing if the response is not a success. */
 contstim.post = async (address, body, headers = {}) => {
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), PATIENCE.request * 1000);
@@ -72,7 +72,7 @@ contstim.pause = (milliseconds) =>
     addEventListener("online", finish);
   });
 
-/** The queue of answers for the backend; the local copy keeps each until the backend has stored it. */
+/** The queue of answers for the backend. The local copy keeps answers until the backend has stored them. */
 contstim.Outbox = class {
   constructor(backend, record, keep) {
     Object.assign(this, { backend, record, keep, problem: null, running: null });
@@ -103,7 +103,7 @@ contstim.Outbox = class {
     if (this.backend.asItHappens) this.send();
   }
 
-  /** Start sending, unless it runs already; the promise settles when all is sent or is refused. */
+  /** Send the unsent answers, unless sending has begun; the promise settles after the last request. */
   send(whileWaiting) {
     this.whileWaiting = whileWaiting ?? this.whileWaiting;
     this.running ??= this.drain().finally(() => (this.running = null));

@@ -41,7 +41,7 @@ contstim.writeTable = (columns, rows) => {
   return lines.map((cells) => `${cells.map(cell).join(",")}\n`).join("");
 };
 
-/** Prefix a text with an apostrophe if a spreadsheet would run it, as in responses.csv. */
+/** Prefix a text with an apostrophe if a spreadsheet would run it as a formula; see responses.csv. */
 contstim.escapeFormula = (text) => {
   return /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;
 };

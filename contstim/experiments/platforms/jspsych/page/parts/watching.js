@@ -1,6 +1,6 @@
 "use strict";
 
-/** Derive the kind of device from the browser's user agent; that of an iPad names a Macintosh. */
+/** Derive the kind of device from the browser's user agent. An iPad's user agent names a Macintosh. */
 contstim.deviceOf = ({ userAgent, maxTouchPoints }) => {
   if (/iPad|Tablet|Silk|Android(?!.*Mobile)/.test(userAgent)) return "tablet";
   if (/Macintosh/.test(userAgent) && maxTouchPoints > 1) return "tablet";

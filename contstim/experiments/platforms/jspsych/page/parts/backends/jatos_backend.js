@@ -22,7 +22,7 @@ contstim.backends.jatos = async (study) => {
   };
   // Older versions of JATOS have the names batchJsonInput and componentJsonInput.
   const input = (of) => (jatos[`${of}Input`] ?? jatos[`${of}JsonInput`])?.group;
-  /** Suffix that distinguishes a participant from earlier ones in the same result. */
+  /** Suffix that distinguishes a participant from earlier participants in the same result. */
   const further = () => {
     try {
       const key = `contstim:jatos:${jatos.studyResultId}:people`;
