@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from contstim.experiments.design.power import DesignPower, Power
-    from contstim.experiments.design.simulated_tests import Precision
     from contstim.reporting.report import Part, Picture, Value
 
 _TARGET_RATES = (0.8, 0.9, 0.95)
@@ -144,7 +143,9 @@ def _smallest_effect_parts(power: DesignPower, texts: Mapping[str, str]) -> Iter
     for scope, of_scope in power.scopes.items():
         error, least, _, *rates = of_scope.single_test(of_scope.planned, effect).values()
         standard_error = f"{error:.4f}" if np.isfinite(error) else "–"
-        rows.append((scope, standard_error, least, *rates, *_groups_for(of_scope.precision, power)))
+        powers = (of_scope.precision.power, of_scope.precision.equivalence)
+        needed = (_groups_for(rate, power) for rate in powers)
+        rows.append((scope, standard_error, least, *rates, *needed))
     single = ("standard error", "detects from", f"detects {effect:g}", "shows equivalence")
     aims = (f"detect {effect:g}", "show equivalence")
     enough = tuple(f"groups to {aim} with power 80 %" for aim in aims)
@@ -152,20 +153,17 @@ def _smallest_effect_parts(power: DesignPower, texts: Mapping[str, str]) -> Iter
     yield Paragraph(texts["smallest"])
 
 
-def _groups_for(precision: Precision, power: DesignPower) -> list[Value]:
-    cells: list[Value] = []
-    for rate in (precision.power, precision.equivalence):
+def _groups_for(rate: Callable[[float, int, int], float], power: DesignPower) -> str:
+    """Format the number of groups with which the rate reaches the lowest target rate."""
 
-        def reached(groups: int, rate: Callable[[float, int, int], float] = rate) -> float:
-            return rate(power.smallest_effect, groups, power.participants)
+    def reached(groups: int) -> float:
+        return rate(power.smallest_effect, groups, power.participants)
 
-        numbers = range(1, _MAX_GROUPS + 1)
-        n_needed = 1 + bisect_left(numbers, True, key=lambda n: reached(n) >= _TARGET_RATES[0])
-        if not np.isfinite(reached(power.groups)):
-            cells.append("–")
-        else:
-            cells.append(f"{n_needed:,}" if n_needed in numbers else f"more than {_MAX_GROUPS:,}")
-    return cells
+    if not np.isfinite(reached(power.groups)):
+        return "–"
+    numbers = range(1, _MAX_GROUPS + 1)
+    n_needed = 1 + bisect_left(numbers, True, key=lambda n: reached(n) >= _TARGET_RATES[0])
+    return f"{n_needed:,}" if n_needed in numbers else f"more than {_MAX_GROUPS:,}"
 
 
 def _accuracies(power: DesignPower) -> Iterator[Part]:

@@ -150,18 +150,15 @@ def _filler_errors(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
 def _group_errors(
     trials: Sequence[Trial], groups: int, per_group: dict[Condition, int]
 ) -> Iterator[str]:
-    counts_by_group = {
-        number: Counter(
-            (trial.condition, trial.model_1, trial.model_2, trial.kind_1, trial.kind_2)
-            for trial in trials
-            if trial.group == number
-        )
-        for number in range(1, groups + 1)
-    }
-    for number, counts in counts_by_group.items():
-        if counts != counts_by_group[1]:
+    by_group = [[trial for trial in trials if trial.group == n] for n in range(1, groups + 1)]
+    counts_by_group = [
+        Counter((t.condition, t.model_1, t.model_2, t.kind_1, t.kind_2) for t in group_trials)
+        for group_trials in by_group
+    ]
+    for number, counts in enumerate(counts_by_group, start=1):
+        if counts != counts_by_group[0]:
             yield f"groups 1 and {number} have different numbers of trials of some kind"
-        texts = Counter(text for trial in trials if trial.group == number for text in trial.bare)
+        texts = Counter(text for trial in by_group[number - 1] for text in trial.bare)
         for text, times in texts.items():
             if times > 1:
                 yield f"group {number} sees {text!r} {times} times"
