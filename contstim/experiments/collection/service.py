@@ -24,7 +24,6 @@ from starlette.routing import Route
 from contstim.errors import InputError, StoreError
 from contstim.experiments.collection import participants
 from contstim.experiments.collection.database import Recorder, equal_secrets
-from contstim.experiments.collection.participants import Application
 from contstim.experiments.collection.requests import (
     JoinRequest,
     ParticipantRequest,
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from contstim.experiments.collection.participants import StudyOptions
 
 _DOWNLOADS = ("responses.csv", "participants.csv")
 _LOG = logging.getLogger(__name__)
@@ -156,7 +154,7 @@ class Service:
     recorder: Recorder
     token: str
     link_key: str
-    options: StudyOptions
+    options: participants.StudyOptions
     limits: RequestLimits = field(default_factory=RequestLimits)
     clock: Callable[[], float] = time.time
 
@@ -272,7 +270,7 @@ class Service:
 
     async def _read_application(
         self, request: Request, limit: Callable[[str, float], None]
-    ) -> Application:
+    ) -> participants.Application:
         now = self.clock()
         limit(address(request), now)
         body = check_fields(await read_json(request, self.limits), JoinRequest)
@@ -282,7 +280,7 @@ class Service:
             self._limit_failing(address(request), self.clock())
             raise
         await self._read_further_groups()
-        return Application(self.study.trials, body, self.options, now, *identity)
+        return participants.Application(self.study.trials, body, self.options, now, *identity)
 
     def _admit(self, request: Request, body: ParticipantRequest) -> float:
         """Check the participant's secret and request rate, and return the current time."""
