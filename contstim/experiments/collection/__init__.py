@@ -1,10 +1,10 @@
-"""A small server for pilots and labs: it serves an exported experiment and stores every answer.
+"""A small server for pilots and labs, which shows an exported experiment and stores every answer.
 
 The path of one answer (on the right: the HTTP status if a step refuses it):
 
     browser      POST /api/responses {participant, responses: [{trial_id, rating, left, ...}]}
        |  ^
-       |  |      200 {saved: [trial_id]}: the page may delete the answer; otherwise it retries
+       |  |      200 {saved: [trial_id]}: the page may delete the answer; otherwise the page retries
        v  |
     server       limits number and duration of connections               else closed, or 503
        v  |

@@ -69,7 +69,7 @@ def withdrawal_mark(connection: sqlite3.Connection, text: str) -> str:
 
 
 def equal_secrets(first: str, second: str) -> bool:
-    """Return whether two texts are equal, in a time that does not depend on where they differ."""
+    """Return whether two texts are equal; the time does not depend on the first difference."""
     return hmac.compare_digest(first.encode(errors="replace"), second.encode(errors="replace"))
 
 
@@ -126,19 +126,20 @@ class Recorder:
         *args: Arguments.args,
         **options: Arguments.kwargs,
     ) -> T:
-        """Run `work`, and return its result when everything that it wrote is on disk.
+        """Run `work`, and return its result when everything that `work` wrote is on disk.
 
-        If `work` raises an error, nothing that it wrote is stored, and the error is raised here.
+        If `work` raises an error, nothing that `work` wrote is stored, and this function raises the
+        error.
         """
         done: Future[T] = Future()
         self._jobs.put((lambda connection: work(connection, *args, **options), done))
         return await asyncio.wrap_future(done)
 
     def check(self) -> None:
-        """Check that the database on disk is still the one that is open.
+        """Check that the database on disk is still the open database.
 
-        If an open file is deleted or replaced, writing continues without an error, into a file that
-        disappears when it is closed.
+        If an open file is deleted or replaced, writing continues without an error. The written file
+        disappears when the server stops.
 
         Raises:
             StoreError: if a file has been deleted, moved, replaced or made read-only.
@@ -150,7 +151,7 @@ class Recorder:
             if now != identity:
                 raise StoreError(
                     f"{file} has been deleted, moved, replaced or made read-only while the "
-                    "server ran. No answers are accepted until it is restored."
+                    "server ran. No answers are accepted until the file is restored."
                 )
 
     def close(self) -> None:
@@ -211,7 +212,7 @@ def _identity(file: Path) -> tuple[int, int, bool]:
 
 @contextmanager
 def writable_connection(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a connection for writing, which holds a SQLite lock until it is closed."""
+    """Open a connection for writing; the connection holds a SQLite lock until the block ends."""
     connection = sqlite3.connect(
         path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
     )
@@ -243,9 +244,9 @@ def _lock(path: Path, file: int) -> None:
             import fcntl
 
             # A POSIX lock like SQLite's own, on another byte. When no connection needs a lock,
-            # SQLite releases all POSIX locks of the process, including this one. In WAL mode, an
-            # open connection always needs a lock, so this lock is kept. `flock` locks would exclude
-            # SQLite itself on macOS.
+            # SQLite releases all POSIX locks of the process, also the lock of this function. In WAL
+            # mode, an open connection always needs a lock, so this lock is kept. `flock` locks
+            # would exclude SQLite itself on macOS.
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCKED_BYTE)
     except (BlockingIOError, PermissionError):  # raised by POSIX and by Windows
         raise StoreError(
@@ -329,6 +330,6 @@ def _require_layout(connection: sqlite3.Connection, path: Path) -> None:
     if layout != LAYOUT:
         raise StoreError(
             f"{path} is a database of answers of another version of contstim: its layout is "
-            f"{layout}, but this version needs {LAYOUT}. Read it with the version that wrote "
-            "it, or name another database."
+            f"{layout}, but this version needs {LAYOUT}. Read this database with that version, "
+            "or name another database."
         )

@@ -46,7 +46,7 @@ class StudyOptions:
         dropout: minutes without a request after which a participant counts as dropped out. Such
             participants count for the maximum `participants`, but not for the maximum `per_group`.
         participants: maximum number of participants; further applicants are refused.
-        per_group: maximum number of participants of a group, not counting those who dropped out.
+        per_group: maximum number of participants of a group who have not dropped out.
         code: completion code; None: the code of the exported experiment. If there is neither a code
             nor a redirect, each participant gets an individual code.
         redirect: address after completion; None: the redirect of the exported experiment.
@@ -118,8 +118,8 @@ _LONGEST_QUESTIONNAIRE = 256 * 1024  # characters
 def join(connection: sqlite3.Connection, application: Application) -> dict[str, Any]:
     """Add a participant, or resume one whose token or nonce the request contains; see `resume`.
 
-    If the request names no group, the participant joins the least filled group. Of equally filled
-    groups, it is the first.
+    If the request names no group, the participant joins the group with the fewest participants. If
+    several groups have the fewest participants, the participant joins the first of these groups.
 
     Raises:
         RequestRefusal: if there is no such group, the study is full, or the applicant may not join
@@ -243,8 +243,8 @@ def resume(
 ) -> dict[str, Any]:
     """Return the state of a resuming participant, for the browser.
 
-    It consists of the participant's random name, the group, a seed, and the stored answers in order
-    of presentation. The seed determines the order of trials and the sides of sentences.
+    The state consists of the participant's random name, the group, a seed, and the stored answers
+    in order of presentation. The seed determines the order of trials and the sides of sentences.
 
     Raises:
         RequestRefusal: if the participant withdrew.
@@ -377,8 +377,8 @@ def link_key(database: Path) -> str:
     key = stored_secret(file, secrets.token_hex(32))
     if not re.fullmatch("[0-9a-f]{64}", key):
         raise InputError(
-            f"{file} must contain 64 hexadecimal digits. Restore it from a backup, or delete "
-            "it and write the addresses again with --links."
+            f"{file} must contain 64 hexadecimal digits. Restore this file from a backup, or "
+            "delete this file and write the addresses again with --links."
         )
     return key
 
@@ -409,9 +409,9 @@ def whose(database: Path, who: str) -> str:
 def withdraw(database: Path, who: str, day: str) -> str:
     """Delete a participant's answers and identity, and return a sentence on the deleted data.
 
-    The server may be running. The database still stores the number of withdrawals on that day. It
-    also stores keyed hashes of the name and the identity, so that the same page or address cannot
-    take part again.
+    The server may be running. The database keeps the number of withdrawals on that day. The
+    database also keeps keyed hashes of the name and the identity. These hashes prevent the same
+    page or address from taking part again.
 
     Raises:
         InputError: if no participant or several have this ID, code or name.
@@ -454,7 +454,7 @@ def _find_participant(database: Path, who: str) -> tuple[sqlite3.Row, str]:
         )
         raise InputError(
             f"{who!r} matches several participants in {database}: {several}. Give the name "
-            "of one of them; participants.csv describes all of them."
+            "of one participant; participants.csv describes all participants."
         )
     return matches[0]
 

@@ -72,8 +72,8 @@ class RequestLimits:
 def throttle(burst: float, per_second: float) -> Callable[[str, float], None]:
     """Return a function that limits the requests of each caller (token bucket).
 
-    The function receives the caller and the time (seconds). It raises `RequestRefusal` if the
-    caller has made too many requests.
+    The function receives the caller and the time (seconds). The function raises `RequestRefusal` if
+    the caller has made too many requests.
 
     Args:
         burst: maximum number of requests at once.
@@ -153,7 +153,7 @@ class ParticipantRequest(BaseModel, strict=True, frozen=True):
     """A participant's request, with answers to questions and with the page's current counts.
 
     Attributes:
-        secret: the participant's secret, if it is not in the header.
+        secret: the participant's secret, if the header Authorization does not contain this secret.
         questions: answers to questions other than the trials, by name.
         second_tabs: number of times that the page was opened in another tab.
         failed: whether the participant failed every attempt at the questions on the instructions.

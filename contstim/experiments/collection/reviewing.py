@@ -87,7 +87,7 @@ class ReviewFile:
             except InputError as error:
                 raise InputError(
                     f"{path} already exists and is not overwritten by this review. {error} "
-                    "Move it to another folder, or name another folder with --out."
+                    f"Move {path.name} to another folder, or name another folder with --out."
                 ) from error
             reviewer = reviewer or path.stem
         decisions = {
@@ -149,7 +149,7 @@ def review_application(file: ReviewFile, port: int) -> Starlette:
 
     def check_host(request: Request) -> None:
         # If a page of another site sends a request to this server, the Origin header names that
-        # site. After DNS rebinding, the Host header names it.
+        # site. After DNS rebinding, the Host header names that site.
         if request.headers.get("host") not in hosts:
             raise RequestRefusal(
                 421, f"This server accepts requests at http://{HOST}:{port}/ only."

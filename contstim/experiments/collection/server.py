@@ -72,9 +72,9 @@ def serve(
         port: port number; 0 for any free port.
         behind_proxy: whether requests come through a proxy on this machine. The proxy must state
             the participants' addresses in X-Forwarded-For.
-        opened: function that is called when the server is ready. It receives the experiment's
-            address, and the file with the administrator's token (None if the environment sets the
-            token).
+        opened: function that is called when the server is ready. The function receives the
+            experiment's address, and the file with the administrator's token (None if the
+            environment sets the token).
 
     Raises:
         InputError: if the folder is not an exported experiment that saves to a server; if the
@@ -151,7 +151,7 @@ def admin_token(database: Path) -> tuple[str, Path | None]:
 
     Returns:
         The token, and the file that stores it, next to the database. The file is None if the
-        environment variable sets the token. A missing file is created; only its owner can read it.
+        environment variable sets the token. A missing file is created, for its owner only.
 
     Raises:
         InputError: if the token has less than 16 characters, or the file cannot be used.
@@ -262,7 +262,7 @@ class Connections:
 
 
 def raise_open_files() -> int:
-    """Raise this process's limit of open files as far as possible, and return it."""
+    """Raise this process's limit of open files as far as possible, and return the new limit."""
     if sys.platform == "win32":
         return _ENOUGH_FILES  # Windows does not count sockets as files
     import resource

@@ -252,7 +252,7 @@ class Service:
         return FileResponse(file, media_type=kind, headers=headers)
 
     async def _read_further_groups(self) -> None:
-        """Read the exported study again if it has changed, for example if it has more groups."""
+        """Read the exported study again if its file has changed, for example by further groups."""
         path = self.folder / STUDY_FILE
         changed = _time_of(path)
         if changed == self._changed:
@@ -305,10 +305,10 @@ def application_of(*routes: Route) -> Starlette:
 
 
 def _time_of(path: Path) -> int:
-    """Return the time of the last change of a file, nanoseconds; 0 if it is missing."""
+    """Return the time at which a file was last changed, nanoseconds; 0 without a file."""
     try:
         return path.stat().st_mtime_ns
-    except OSError:  # it is being replaced
+    except OSError:  # another program is replacing the file
         return 0
 
 

@@ -52,7 +52,7 @@ def import_collected(files: Sequence[Path], trials: Sequence[Trial]) -> Imported
 def collected_responses(database: Path) -> tuple[Response, ...]:
     """Read every answer in the database, by participant and in order of presentation.
 
-    The server gave participants random names, which do not identify them.
+    The server gave participants random names, which identify nobody.
 
     Raises:
         StoreError: if the file is not a database of answers, or is damaged.

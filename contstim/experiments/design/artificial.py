@@ -43,8 +43,8 @@ class ArtificialParticipants:
     p(sentence_1), and prefers sentence_2 if the sum is positive. The degree of confidence increases
     with the absolute value of the sum. Limits between degrees are quantiles of this absolute value
     over all trials (thirds for three degrees, fiftieths on a slider). A choice has no degree of
-    confidence. In catch trials, participants prefer the unshuffled sentence with full confidence.
-    A lapse is a trial with a random answer; all answers of the scale are then equally likely.
+    confidence. In catch trials, participants prefer the unshuffled sentence with full confidence. A
+    lapse is a trial with a random answer; all answers of the scale are then equally likely.
 
     The answers of participant k depend only on the seed, k and the trials' identifiers. They do not
     depend on the group or the order of presentation.

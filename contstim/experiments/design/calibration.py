@@ -118,7 +118,7 @@ class MeasuredPeople:
         return replace(self, kinds={**self.kinds, Scope.RANDOM: random}, source=source)
 
     def knows(self, study: TrialPreferences) -> bool:
-        """Return whether each model was measured on every kind of trials that evaluates it."""
+        """Return True if each model was measured on all kinds of trials that evaluate it."""
         return all(
             self.kinds[scope].of_models.keys() >= {*study.of_scope(scope).with_trials().models}
             for scope in _KINDS
@@ -208,16 +208,16 @@ def calibrate(
 ) -> tuple[Populations, list[tuple[Scope, str]]]:
     """Calibrate people so that models' accuracies and noise ceilings equal the measured ones.
 
-    If each model was measured on all kinds of trials that evaluate it, people follow all models.
-    Weights then give each model its measured accuracy. Otherwise, people follow one model most, the
-    planted model; its rivals are the other models. Each model in turn is the planted model, once
-    with distant and once with close rivals. With distant rivals, people follow only the planted
-    model. On the trials that evaluate it, its accuracy is that of the best measured model. With
-    close rivals, people follow the other models too, with weights that produce the accuracies of
-    the measured rivals. The model that agrees most with the planted model gets the highest of these
-    accuracies, and so on. If the study has more or fewer models than were measured, accuracies are
-    interpolated. A model's signal is the signed rank of its log-probability ratio among the trials
-    of a kind.
+    If each model was measured on all kinds of trials that evaluate this model, people follow all
+    models. Weights then give each model its measured accuracy. Otherwise, people follow one model
+    most, the planted model; its rivals are the other models. Each model in turn is the planted
+    model, once with distant and once with close rivals. With distant rivals, people follow only the
+    planted model. On the trials that evaluate the planted model, its accuracy is that of the best
+    measured model. With close rivals, people follow the other models too, with weights that produce
+    the accuracies of the measured rivals. The model that agrees most with the planted model gets
+    the highest of these accuracies, and so on. If the study has more or fewer models than were
+    measured, accuracies are interpolated. A model's signal is the signed rank of its
+    log-probability ratio among the trials of a kind.
 
     In natural-synthetic trials, a planted model with distant rivals has a single weight. This
     weight is fitted to the trials in which the model rejects the synthetic sentence. One standard

@@ -51,8 +51,8 @@ PUBLISHED_RATERS = 10  # raters of each trial
 #   scope
 #   lower noise ceiling of accuracy with ten raters a trial, from `analyze`
 #   standard deviation of the item effects that GPT-2 does not predict; its unit is the standard
-#       deviation of the noise of single answers. It was estimated by a mixed model of all choices
-#       in a condition (`fit_mixed`), with the link `probit` and the ratio scale `ranks`
+#       deviation of the noise of single answers. The value was estimated by a mixed model of all
+#       choices in a condition (`fit_mixed`), with the link `probit` and the ratio scale `ranks`
 #   GPT-2's accuracy
 #   accuracies of the eight other models on their own trials, descending
 _PUBLISHED_TABLE = """\
@@ -68,7 +68,8 @@ PUBLISHED_KINDS = {
 }
 PUBLISHED_CEILING = PUBLISHED_KINDS["random-natural"][0]  # lower noise ceiling
 # Standard deviation of the strength with which people follow GPT-2, divided by the mean strength.
-# It was estimated by the mixed model of all ratings (`fit_mixed`), with the ratio scale `ranks`
+# The value was estimated by the mixed model of all ratings (`fit_mixed`), with the ratio scale
+# `ranks`
 PUBLISHED_FOLLOWING = 0.297
 # Results of `benchmarks/replay.py` for this experiment
 WORTH = (

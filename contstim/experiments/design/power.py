@@ -65,8 +65,8 @@ class PopulationPower:
             column's.
         first_by_trials: (n_trials,), rate at which the favourite has the highest accuracy on the
             first 1, 2, … trials. Trials are in random orders that mix model pairs evenly. If k
-            models share the highest accuracy, the experiment counts 1/k. It counts 0 as long as its
-            first trials do not evaluate every model.
+            models share the highest accuracy, the experiment counts 1/k. The experiment counts 0 as
+            long as its first trials do not evaluate every model.
     """
 
     name: str
@@ -157,10 +157,10 @@ def simulate_power(
     Every experiment has new people and new items. Each trial of a group is replaced by a random
     trial of the design with the same condition and models. Item effects, which the models do not
     predict, are drawn again. Every experiment is analysed as in `analyze`. The tests of all pairs
-    of models, and of all models against the lower noise ceiling, are one family. They are corrected
-    by the method of Benjamini and Hochberg. Tests are signed-rank tests over group means, or
-    crossed tests. If no trial of a group evaluates a model, the model's tests leave out the group.
-    Participants who are alone in their group have no noise ceiling.
+    of models, and of all models against the lower noise ceiling, are one family. The p-values of a
+    family are corrected by the method of Benjamini and Hochberg. Tests are signed-rank tests over
+    group means, or crossed tests. If no trial of a group evaluates a model, the model's tests leave
+    out the group. Participants who are alone in their group have no noise ceiling.
 
     By default, `groups` is the design's number of groups. Additional groups see new items of the
     same kinds as the design's items. With fewer groups, some of the design's trials are left out.

@@ -99,7 +99,7 @@ def _first_parts(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]
     yield Paragraph(texts["first"])
     rates = (f"trials for {rate:.0%}" for rate in _TARGET_RATES)
     yield Table(("scope", "trials", "first", "chance", *rates), first)
-    yield Heading("Is it significantly better?")
+    yield Heading(f"Is {_best_name(power)} significantly better?")
     yield Paragraph(texts["better"])
     yield Table(("scope", "trials a group", "significant"), significant)
 
@@ -126,7 +126,7 @@ def _size_parts(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]:
         buy = ("items" if detectable[2] < detectable[1] else "people") if differ else "–"
         rates = (_rates_text(results[size].range_better) for size in sizes)
         rows.append((scope, *rates, *detectable, strong(buy)))
-    # The test depends on the size only, so it can be read from `results` of the last scope
+    # The kind of test depends on the size only, so `results` of the last scope contain all kinds
     tests = [results[size].units for size in sizes]
     names = [f"{n_groups} × {people}" for n_groups, people in sizes]
     shares = (f"significant, {name} ({test})" for name, test in zip(names, tests, strict=True))
@@ -196,7 +196,8 @@ def power_table(power: DesignPower) -> Columns:
     planted model, only rows in which this model is `model` are returned. There is one row for
     distant and one for close `rivals` (see `population`). `significantly_better` is the rate at
     which the test is significant in favour of `model`. `first` is the rate at which `model` has the
-    highest accuracy. It is empty if `model` is not the favourite (`PopulationPower.favourite`).
+    highest accuracy; `first` is empty for all models except the favourite
+    (`PopulationPower.favourite`).
     """
     return rows_table(
         {

@@ -213,8 +213,8 @@ class Precision:
     def power(self, effect: float, groups: int, participants: int) -> float:
         """Return the power of a single crossed test at .05 if accuracies differ by `effect`.
 
-        The power is averaged over pairs of models. It is nan if a variance is unknown, or if no
-        pair of models can differ this much.
+        The power is averaged over pairs of models. The result is nan if a variance is unknown, or
+        if no pair of models can differ this much.
         """
         limits = self._limits(LEVEL / 2, groups, participants)
         return self._power(effect, groups, participants, limits)

@@ -116,7 +116,7 @@ def summarise(
 def _roles(
     trials: Iterable[Trial], groups: int
 ) -> dict[tuple[Condition, str], tuple[int, int, int]]:
-    # The order of the two models varies in minimal pairs, so they are a set
+    # The order of the two models varies in minimal pairs, so a pair of models is a set
     uses_by_role = grouped(
         ((t.condition, f"{t.kind_1} – {t.kind_2}"), (frozenset((t.model_1, t.model_2)), t.group))
         for t in trials
@@ -240,9 +240,9 @@ class SentenceNeeds:
     """The number of natural sentences that a study needs, for each use and in total.
 
     Attributes:
-        rows: one row for each use of the sentences. It has the use, the number of model pairs or
-            groups, the number of sentences for each of them, and the product of both numbers. The
-            last row is the total; its use is `in all`.
+        rows: one row for each use of the sentences. A row has the use, the number of model pairs or
+            groups, the number of sentences for each model pair or group, and the product of both
+            numbers. The last row is the total; its use is `in all`.
     """
 
     rows: tuple[tuple[str, int, int, int], ...]

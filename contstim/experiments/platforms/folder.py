@@ -134,7 +134,7 @@ class ExportFolder:
         self._texts[name] = text
 
     def readme(self, text: str | None = None, **facts: object) -> None:
-        """Add README.md. It is `text`, by default the platform's template, filled with `facts`."""
+        """Add README.md: `text`, or by default the platform's template, filled with `facts`."""
         template_text = template(f"{self._platform}.md") if text is None else text
         self.text("README.md", Template(template_text).substitute(facts))
 

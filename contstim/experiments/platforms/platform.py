@@ -93,7 +93,7 @@ class Reader:
     """Reader that converts a platform's data to responses, whose low ratings prefer sentence_1.
 
     Attributes:
-        read: function that reads responses to trials; it raises InputError if a file is unreadable.
+        read: function that reads responses to trials, and raises InputError for unreadable files.
         files: help text of the command's files; empty if the command takes neither files nor
             trials.
         several: whether `read` accepts more than one file.

@@ -1,7 +1,7 @@
 """Psych-DS 1.5: write a data set of an experiment, and check any data set.
 
-The data set contains stimuli, responses, answers to questions, and scores. It describes every
-column in words, as a PropertyValue of schema.org.
+The data set contains stimuli, responses, answers to questions, and scores. Every column is
+described in words, as a PropertyValue of schema.org.
 
 The rules and error codes of `check_psych_ds` are those of the Psych-DS schema 1.5.1
 (psych-ds/psych-DS on GitHub, `schema_model/versions`). The file `.psychds-ignore` lists files to
@@ -307,8 +307,8 @@ def _check_metadata(
     path: Path, root: Path, main: dict[str, Any], errors: list[str], warnings: list[str]
 ) -> list[str]:
     about, metadata = path.relative_to(root).as_posix(), dict(main)
-    # JSON files (sidecars) describe the tables in their folder. They are read from the outermost
-    # folder to the table's own file; later values replace earlier ones.
+    # JSON files (sidecars) describe the tables in their folder. These files are read from the
+    # outermost folder to the table's own file; later values replace earlier values.
     inside = [folder for folder in reversed(path.parents) if root in folder.parents]
     sidecars = [folder / "file_metadata.json" for folder in inside]
     for sidecar in (*sidecars, path.with_suffix(".json")):

@@ -143,7 +143,7 @@ def psychopy_cell(text: str) -> str:
 
 
 def escape_problem(text: str) -> str:
-    """Return why PsychoPy cannot show a text unchanged; empty if it can.
+    """Return the reason why PsychoPy would change a text; empty if there is none.
 
     Such a text contains square brackets, is a number or a date, or contains a backslash before an
     n. A no-break space does not help.

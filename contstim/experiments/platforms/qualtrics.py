@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from contstim.experiments.platforms.rows import Row
     from contstim.items.stimuli import Trial
 
-# Columns of the key that the reader uses; the others are for the researcher
+# Columns of the key that the reader uses; the other columns are for the researcher
 _SHOWN = ("trial_id", "left", "position")
 _UNANSWERED = (*MISSING, "-99")  # -99: seen but not answered, in some exports
 # Columns with dates or numbers in participants' rows
@@ -131,9 +131,9 @@ def import_qualtrics(
     Args:
         files: exports with numeric values. An empty cell is no response, because most questions
             belong to lists that the participant did not see. The value -99 is a missing rating. In
-            some exports, it marks a question that was seen but not answered. Previews are skipped
-            and named. `Imported.report` names participants who did not answer every trial of their
-            group.
+            some exports, this value marks a question that was seen but not answered. Previews are
+            skipped and named. `Imported.report` names participants who did not answer every trial
+            of their group.
         trials: exported trials.
         key: table that maps questions to trials.
         participant: column with the names of participants.

@@ -1,7 +1,7 @@
 """An analysis in R: a table of ratings, a description of its columns, and a complete script.
 
 The script recomputes accuracies and noise ceilings, and fits the mixed models of `contstim mixed`
-with R's packages. It prints contstim's results next to its own.
+with R's packages. The script prints its results next to contstim's results.
 """
 
 from __future__ import annotations

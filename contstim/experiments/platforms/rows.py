@@ -250,7 +250,7 @@ def json_rows(path: Path, text: str) -> tuple[list[Row], list[InputError]]:
 def _rows_within(
     value: Mapping[str, Any], where: str, run: tuple[Hashable, ...]
 ) -> Iterator[Row | InputError]:
-    """Yield a row for each trial that an object contains; if it contains none, the object."""
+    """Yield a row for each trial in an object, or a row for the object if there are no trials."""
     parts = {} if "trial_id" in value else {k: v for k, v in value.items() if _holds_trials(v)}
     if not parts:
         yield Row(where, value, run or None)

@@ -74,8 +74,8 @@ def export_jspsych(
         settings: the researcher's settings; None for the defaults.
 
     Raises:
-        InputError: if the folder contains other files; if a text or table in it is invalid; if
-            jsPsych is not available; or if `check_trials` refuses the trials.
+        InputError: if the folder contains other files, or an invalid text or table; if jsPsych is
+            not available; or if `check_trials` refuses the trials.
         SentenceError: if a sentence of the trials has no words.
     """
     settings, folder = settings or PageSettings(), Path(folder)
@@ -214,8 +214,8 @@ def keep_texts(
 
     Args:
         folder: folder of an earlier export; may be missing.
-        settings: settings of the page. If they name no table of practice pairs or questions,
-            existing tables are kept.
+        settings: settings of the page. If the settings name no table of practice pairs or
+            questions, existing tables are kept.
         into: destination of new texts.
         marks: names of properties of the page, the scale first. Default texts have lines for pages
             with certain properties only. Such a line is included if it is marked with one of these

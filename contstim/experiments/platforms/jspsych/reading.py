@@ -69,7 +69,8 @@ def _read_answers(
 ) -> Iterator[alignment.RecordedAnswer | InputError | QuestionAnswer | str]:
     """Yield a file's new answers, an error for each unreadable row, and notes about the file.
 
-    `seen` contains the keys of earlier answers, which are not repeated; it is updated here.
+    `seen` contains the keys of earlier answers, which are not repeated. This function adds the keys
+    of new answers.
     """
     rows, errors, column = _read_rows(path)
     yield from errors
@@ -112,7 +113,7 @@ def _parse_answer(
     position: int,
     by_id: Mapping[str, Trial],
 ) -> alignment.RecordedAnswer | InputError:
-    """Parse the answer of a row, or return why it is unreadable.
+    """Parse the answer of a row; return an error if the row is unreadable.
 
     Raises:
         InputError: if `rating` and `response` contradict each other, because other rows may be
@@ -153,7 +154,7 @@ def _parse_answer(
 
 
 def _cell(row: Mapping[str, Any], name: str) -> Any:
-    """Return a value as text; empty if it is missing, null, or another of `MISSING`."""
+    """Return a value as text; empty if the value is missing, null, or another of `MISSING`."""
     value = row.get(name)
     if isinstance(value, bool | list | dict):
         return value  # an invalid value, which the parsers reject

@@ -53,7 +53,7 @@ def check_web_address(address: str) -> None:
         is_valid = False  # unbalanced brackets, as of an IPv6 host
     if not is_valid:
         raise InputError(
-            f"{address!r} is not a web address. It must begin with https:// or http://."
+            f"{address!r} is not a web address. A web address begins with https:// or http://."
         )
 
 
@@ -63,8 +63,8 @@ class PageSettings:
 
     Attributes:
         datapipe_address: address of DataPipe's API, with a slash at the end.
-        completion_code: code for all participants. If `completion_code` and `redirect` are empty,
-            a server gives each participant an individual code; with other destinations of answers,
+        completion_code: code for all participants. If `completion_code` and `redirect` are empty, a
+            server gives each participant an individual code; with other destinations of answers,
             there is no code.
         language: HTML language code.
         practice: table of practice pairs with sentence_1 and sentence_2. None means the table of an
@@ -180,7 +180,7 @@ class PageSettings:
             raise InputError("title must not be empty.")
         if (self.save == "datapipe") != bool(self.datapipe_id):
             raise InputError(
-                "`datapipe_id` must be set if and only if answers are saved to DataPipe: it "
+                "`datapipe_id` must be set if and only if answers are saved to DataPipe: this "
                 "is the ID of the experiment on pipe.jspsych.org."
             )
         # The ID is inserted in a script and an address; these characters need no escaping
@@ -318,7 +318,7 @@ class PageStudy(BaseModel):
         """Content of study.js, which the page loads.
 
         The page does not load study.json, because a page that is opened from a disk could not read
-        it. If answers are saved to a server, the script contains neither code nor redirect.
+        this file. If answers are saved to a server, the script contains neither code nor redirect.
         """
         content = self.public if self.save["to"] == "server" else self.model_dump()
         script = json.dumps(content, indent=1)
