@@ -108,25 +108,22 @@ class ArtificialParticipants:
         rated = np.where(lapsed, rng.integers(answers[0], answers[-1] + 1, n), rated)
         return dict(zip([trial.trial_id for trial in self.trials], rated.tolist(), strict=True))
 
-    def times(self, number: int) -> dict[str, int]:
-        """Return log-normal reaction times, ms; the median is the time per trial in 2023."""
-        rng = np.random.default_rng([self.seed, number, _TIMES])
-        logs = rng.normal(np.log(1000 * SECONDS_PER_TRIAL), _LOG_TIME_SD, len(self.trials))
-        names = [trial.trial_id for trial in self.trials]
-        return dict(zip(names, np.exp(logs).round().astype(int).tolist(), strict=True))
-
     def answers(
         self, number: int, name: str, *, group: int, index: int, seed: int
     ) -> tuple[Response, ...]:
         """Return answers of participant `number` in a group, in the order of presentation.
 
-        `number` determines ratings and reaction times. `group`, `index` (the participant's number
-        within the group, from 1) and `seed` determine order and sides (see `presentation`).
+        `number` determines ratings and reaction times. The times are log-normal; their median is
+        the time per trial in 2023. `group`, `index` (the participant's number within the group,
+        from 1) and `seed` determine order and sides (see `presentation`).
         """
-        rated, times = self.ratings(number), self.times(number)
+        rng, rated = np.random.default_rng([self.seed, number, _TIMES]), self.ratings(number)
+        logs = rng.normal(np.log(1000 * SECONDS_PER_TRIAL), _LOG_TIME_SD, len(self.trials))
+        names = [trial.trial_id for trial in self.trials]
+        times = dict(zip(names, np.exp(logs).round().tolist(), strict=True))  # ms
         shown = presentation(self.trials, group=group, participant=index, seed=seed)
         fields = (
-            (trial.trial_id, rated[trial.trial_id], left, position, float(times[trial.trial_id]))
+            (trial.trial_id, rated[trial.trial_id], left, position, times[trial.trial_id])
             for position, (trial, left) in enumerate(shown, start=1)
         )
         return tuple(Response(name, group, *x, simulated=True, scale=self.scale) for x in fields)
