@@ -78,10 +78,10 @@ def stimulus_lists(
     that the platform supports, by default the scales with buttons.
 
     Raises:
-        InputError: if `per_group` is below 1, the trials are invalid (`check_trials`), or the
+        InputError: if `per_group` is below 1, the trials are invalid (`check_trial_ids`), or the
             platform does not support their scale.
     """
-    check_trials(trials)
+    check_trial_ids(trials)
     if trials[0].scale not in scales:
         raise InputError(
             f"The trials need answers on the scale {trials[0].scale}, but this export supports "
@@ -116,7 +116,7 @@ def stimulus_lists(
     ]
 
 
-def check_trials(trials: Sequence[Trial]) -> None:
+def check_trial_ids(trials: Sequence[Trial]) -> None:
     """Raise an error if imported answers could not be matched to these trials.
 
     Raises:
@@ -154,7 +154,8 @@ def export_csv(
     Example: `contstim export csv --trials trials.csv --participants 20 --out plain`
 
     Raises:
-        InputError: if the number of participants is below 1, `check_trials` refuses the trials, or
+        InputError: if the number of participants is below 1, `check_trial_ids` refuses the trials,
+        or
             the folder contains other files.
     """
     folder = ExportFolder(out, "csv")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import InputError, VerificationError
 from contstim.experiments.platforms.folder import ExportFolder, template
-from contstim.experiments.platforms.lists import check_trials
+from contstim.experiments.platforms.lists import check_trial_ids
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.responses import questionnaire
 from contstim.experiments.responses.table import (
@@ -100,7 +100,7 @@ def export_psych_ds(
         InputError: if a table cannot be read; if responses are simulated and `simulated` is not
             set, or vice versa; if there are questions without responses; if scores have no
             sentence; if a model has the name of another column; if `name` has no letter or digit;
-            if a response belongs to no trial; if `check_trials` refuses the trials; or if the
+            if a response belongs to no trial; if `check_trial_ids` refuses the trials; or if the
             folder contains other files.
         VerificationError: if the data set breaks a rule (`check_psych_ds`).
     """
@@ -108,7 +108,7 @@ def export_psych_ds(
     study = re.sub(r"[^A-Za-z0-9]", "", name)
     if not study:
         raise InputError(f"`name` must contain a letter or a digit, got {name!r}.")
-    check_trials(trials)
+    check_trial_ids(trials)
     response_rows = () if responses is None else read_responses(responses, trials, scale=scale)
     origin = _check_origin(trials, response_rows, simulated=simulated)
     folder = ExportFolder(out, "psych-ds")

@@ -75,7 +75,7 @@ def export_jspsych(
 
     Raises:
         InputError: if the folder contains other files, or an invalid text or table; if jsPsych is
-            not available; or if `check_trials` refuses the trials.
+            not available; or if `check_trial_ids` refuses the trials.
         SentenceError: if a sentence of the trials has no words.
     """
     settings, folder = settings or PageSettings(), Path(folder)
@@ -109,7 +109,7 @@ def new_page(
 
     Raises:
         InputError: if the folder contains other files; if a text or table is invalid; if jsPsych
-            is not available; or if `check_trials` refuses the trials.
+            is not available; or if `check_trial_ids` refuses the trials.
     """
     page = folder / inside
     if _earlier_study(page) is None:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from contstim.errors import InputError
 from contstim.experiments.design.population import SECONDS_PER_TRIAL
-from contstim.experiments.platforms.lists import check_trials
+from contstim.experiments.platforms.lists import check_trial_ids
 from contstim.experiments.platforms.texts import LANGUAGES, Language, has_texts, labels
 from contstim.experiments.responses.questionnaire import Question
 from contstim.items.scale import Scale
@@ -334,10 +334,10 @@ def build_study(
     """Build the content of study.json.
 
     Raises:
-        InputError: if `check_trials` refuses the trials.
+        InputError: if `check_trial_ids` refuses the trials.
         SentenceError: if a sentence has no words.
     """
-    check_trials(trials)
+    check_trial_ids(trials)
     # Trials are sorted, so that the identifier does not depend on their order
     groups = grouped(
         (
