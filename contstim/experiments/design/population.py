@@ -253,13 +253,10 @@ class TrialPreferences:
         ]
 
     def thinned_rows(self, per_group: int, *, seed: int = 0) -> IntArray:
-        """Return indices of `per_group` trials of each group, spread evenly over model pairs.
+        """Return indices of trials, spread evenly over model pairs.
 
-        Raises:
-            InputError: if a group has fewer trials, or `per_group` is below 1.
+        `per_group` is the number of trials of each group, at most `min_trials`.
         """
-        if not 1 <= per_group <= self.min_trials:
-            raise InputError(f"per_group must be from 1 to {self.min_trials}, got {per_group}.")
         order = even_orders(self.strata, 1, np.random.default_rng(seed))[0]
         groups = self.groups[order]
         return np.concatenate([order[groups == group][:per_group] for group in np.unique(groups)])

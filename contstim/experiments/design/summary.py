@@ -268,15 +268,7 @@ def sentences_needed(
     two sentences. Pairs and triplets are selected separately and may share sentences. The summary
     of a design counts shared sentences. More sentences than this minimum give better triplets and
     natural pairs.
-
-    Raises:
-        InputError: if there are fewer than two models, or a number is negative.
     """
-    if models < 2:
-        raise InputError(f"models must be at least 2, got {models}.")
-    numbers = (triplets_per_pair, pairs_per_pair, groups, random_per_group, catch_per_group)
-    if min(numbers) < 0:
-        raise InputError(f"All numbers must be at least 0, got {min(numbers)}.")
     model_pairs = comb(models, 2)
     uses = (
         ("triplets", model_pairs, triplets_per_pair),

@@ -78,8 +78,8 @@ def stimulus_lists(
     that the platform supports, by default the scales with buttons.
 
     Raises:
-        InputError: if `per_group` is below 1, the trials are invalid (`check_trial_ids`), or the
-            platform does not support their scale.
+        InputError: if the trials are invalid (`check_trial_ids`), or the platform does not support
+            their scale.
     """
     check_trial_ids(trials)
     if trials[0].scale not in scales:
@@ -88,8 +88,6 @@ def stimulus_lists(
             f"{' or '.join(scales)}. Use contstim export jspsych or jatos, or export csv "
             "for your own program."
         )
-    if per_group < 1:
-        raise InputError(f"The number of lists per group must be at least 1, got {per_group}.")
     groups = sorted({trial.group for trial in trials})
     # Each list is the presentation for one participant of a group. A participant with
     # an even number sees each sentence on the opposite side from the previous participant.
@@ -154,7 +152,7 @@ def export_csv(
     Example: `contstim export csv --trials trials.csv --participants 20 --out plain`
 
     Raises:
-        InputError: if the number of participants is below 1, `check_trial_ids` refuses the trials,
+        InputError: if `check_trial_ids` refuses the trials,
         or
             the folder contains other files.
     """

@@ -293,8 +293,6 @@ def test_folder_names_are_valid_in_jatos(tmp_path: Path, title: str) -> None:
 def test_titles_that_jatos_rejects_raise_errors(tmp_path: Path, title: str) -> None:
     with pytest.raises(InputError, match="at most"):
         export_jatos(TRIALS, tmp_path, replace(SETTINGS, title=title))
-    with pytest.raises(InputError, match="must be jatos"):
-        export_jatos(TRIALS, tmp_path, PageSettings())
 
 
 class TestContract(ExportContract):

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from contstim.items.stimuli import Trial
 
-_PACKAGE = "contstim.experiments.platforms.jspsych"
-
 TEXTS = ("consent.md", "instructions.md", "debrief.md", "labels.csv", "examples.csv")
 PRACTICE, QUESTIONS = "practice.csv", "questions.csv"
 
@@ -151,7 +149,7 @@ def _write_page(
     _copy_page(work, settings, vendored=vendored)
     write_text(work / "study.js", study.script)
     readme = "\n".join(
-        (resources.files(_PACKAGE) / "readme" / name).read_text(encoding="utf-8")
+        (resources.files(__package__) / "readme" / name).read_text(encoding="utf-8")
         for name in (f"{settings.save}.md", "texts.md")
     )
     filled = Template(readme).substitute(
@@ -182,7 +180,7 @@ def _stale_scripts(earlier: Path, page: Path) -> set[str]:
 
 
 def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:
-    page = resources.files(_PACKAGE) / "page"
+    page = resources.files(__package__) / "page"
     # `_backend`, because jatos.js is the name of JATOS's own script
     backend = f"parts/backends/{settings.save}_backend.js"
     scripts = [*_SCRIPTS, "parts/backends/no_server.js", backend, "experiment.js"]

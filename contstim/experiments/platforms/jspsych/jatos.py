@@ -53,14 +53,12 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
         trials: trials of all groups. JATOS recognises a study by its trials and title; texts may
             change.
         folder: folder for the page (in `page`) and the archive.
-        settings: settings of a page that saves to JATOS.
+        settings: settings of a page with the value `jatos` for `save`.
 
     Raises:
-        InputError: if the page does not save to JATOS, or its title is too long or contains HTML;
-            see also `export_jspsych`.
+        InputError: if the title of the page is too long or contains HTML; see also
+            `export_jspsych`.
     """
-    if settings.save != "jatos":
-        raise InputError(f"save must be jatos for a JATOS study, got {settings.save}.")
     if len(settings.heading) > _LONGEST_TITLE or set("<>&") & set(settings.heading):
         raise InputError(
             f"`title` must have at most {_LONGEST_TITLE} characters for a JATOS study, without <, "
