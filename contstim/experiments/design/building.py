@@ -47,7 +47,7 @@ _SELECT_COMMANDS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DesignCertificate:
     """Record of the solver, the size of the design, and the result of the independent check.
 
@@ -56,8 +56,8 @@ class DesignCertificate:
         seconds: time from stimuli to the verified design.
     """
 
-    status: str
-    solver: str
+    status: str = "verified"
+    solver: str = SOLVER
     version: str
     groups: int
     trials: int
@@ -169,8 +169,6 @@ def build_design(
     trials = tuple(replace(trial, scale=scale) for trial in all_trials)
     verify_design(trials, pairs, triplets, natural, twins=twins, groups=groups, **numbers)
     certificate = DesignCertificate(
-        status="verified",
-        solver=SOLVER,
         version=solver_version(),
         groups=groups,
         trials=len(trials),

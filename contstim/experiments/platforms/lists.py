@@ -19,6 +19,7 @@ from contstim.experiments.platforms.texts import button_labels, labels
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
 from contstim.items.scale import Scale
 from contstim.options import Help, Seed
+from contstim.wording import find_duplicates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -121,21 +122,19 @@ def check_trial_ids(trials: Sequence[Trial]) -> None:
         InputError: if there are no trials, or if a trial_id is repeated, empty, or would be treated
             as a formula by a spreadsheet.
     """
-    if not trials:
+    trial_ids = [trial.trial_id for trial in trials]
+    if not trial_ids:
         raise InputError("There are no trials to export.")
-    trial_ids: set[str] = set()
-    for trial in trials:
-        if not trial.trial_id.strip() or trial.trial_id in trial_ids:
-            raise InputError(
-                f"The trial_id {trial.trial_id!r} is empty or occurs twice. Give each trial "
-                "a unique trial_id, which identifies its answers."
-            )
-        if escape_formula(trial.trial_id) != trial.trial_id:
-            raise InputError(
-                f"The trial_id {trial.trial_id!r} begins like a spreadsheet formula. Use a "
-                "trial_id that begins with a letter."
-            )
-        trial_ids.add(trial.trial_id)
+    if wrong := [*find_duplicates(trial_ids), *(name for name in trial_ids if not name.strip())]:
+        raise InputError(
+            f"The trial_id {wrong[0]!r} is empty or occurs twice. Give each trial a unique "
+            "trial_id, which identifies its answers."
+        )
+    if formulas := [name for name in trial_ids if escape_formula(name) != name]:
+        raise InputError(
+            f"The trial_id {formulas[0]!r} begins like a spreadsheet formula. Use a trial_id that "
+            "begins with a letter."
+        )
 
 
 def export_csv(
