@@ -31,7 +31,7 @@ _MAX_CALLERS = 50_000  # if there are more callers, the least recent one is forg
 
 
 class RequestRefusal(Exception):  # noqa: N818 - an error of the client, not of the server
-    """Refusal of a request, with an HTTP status and a sentence.
+    """Refusal of a request, with an HTTP status and a message, which is one sentence.
 
     Attributes:
         facts: further fields of the response.

@@ -63,8 +63,8 @@ class ReviewFile:
     ) -> ReviewFile:
         """Open a review file, which may not exist yet; nothing is written.
 
-        If the file is missing, the reviewer's decisions are those in `earlier`. Messages call the
-        table of stimuli `table`.
+        If the file is missing, the decisions of this reviewer in `earlier` are used. `table` is the
+        name of the table of stimuli in messages.
 
         Raises:
             InputError: if the file is by another reviewer, is about other items, or if its items

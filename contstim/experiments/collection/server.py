@@ -1,4 +1,4 @@
-"""The running server: its address, its token, a log of limited rate, and limits of connections.
+"""The running server: address, token, a log with a limited rate, and limits of connections.
 
 uvicorn's own limits apply only after the headers of a request are complete. A client that sends
 incomplete headers on many connections could therefore prevent all other clients from connecting.

@@ -1,4 +1,4 @@
-"""The tables responses.csv and participants.csv of a server's database, and its import."""
+"""The tables responses.csv and participants.csv of a database, and the database's import."""
 
 from __future__ import annotations
 

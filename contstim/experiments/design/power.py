@@ -152,7 +152,7 @@ def simulate_power(
     units: Units | None = None,
     seed: int = 0,
 ) -> Power:
-    """Draw people and items of each population, and analyse their answers.
+    """Draw people and items of each population, and analyse the people's answers.
 
     Every experiment has new people and new items. Each trial of a group is replaced by a random
     trial of the design with the same condition and models. Item effects, which the models do not

@@ -151,9 +151,7 @@ def export_csv(
     Example: `contstim export csv --trials trials.csv --participants 20 --out plain`
 
     Raises:
-        InputError: if `check_trial_ids` refuses the trials,
-        or
-            the folder contains other files.
+        InputError: if `check_trial_ids` refuses the trials, or the folder contains other files.
     """
     folder = ExportFolder(out, "csv")
     lists = stimulus_lists(

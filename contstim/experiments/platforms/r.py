@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Trial
 
 RATIO = "log_ratio "
-"""Beginning of the name of a column with a model's log ratios; the model's name follows."""
+"""Beginning of the names of columns with log-probability ratios; the name of a model follows."""
 
 _TRIAL = "trial_id condition model_1 model_2 kind_1 kind_2 sentence_1 sentence_2".split()
 _COLUMNS = ("participant", "simulated", "group", *_TRIAL, "left", "position", "rt_ms", "rating")

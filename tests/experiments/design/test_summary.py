@@ -53,7 +53,7 @@ def test_page_states_whom_catch_trials_exclude() -> None:
         (1, "With 1 group no signed-rank test"),
         (3, "With 3 groups no signed-rank test"),
         (6, "**With 6 groups, no result can be significant unless 7 of the 10 tests"),
-        (12, "72 trials, 6 for each participant."),
+        (12, "The design has 72 trials, 6 for each participant."),
     ],
 )
 def test_limits_of_few_groups_come_first(groups: int, begins: str) -> None:

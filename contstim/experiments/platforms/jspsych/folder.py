@@ -106,8 +106,8 @@ def new_page(
         the new page does not load. These scripts are removed when the block ends.
 
     Raises:
-        InputError: if the folder contains other files; if a text or table is invalid; if jsPsych
-            is not available; or if `check_trial_ids` refuses the trials.
+        InputError: if the folder contains other files; if a text or table is invalid; if jsPsych is
+            not available; or if `check_trial_ids` refuses the trials.
     """
     page = folder / inside
     if _earlier_study(page) is None:

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 STUDY = "STUDY_ID"
 PROLIFIC = ("PROLIFIC_PID", STUDY, "SESSION_ID")
 SIGNED = "participant"
-"""Parameter of the page's address whose value is valid only with the parameter `token`."""
+"""A parameter of the page's address; its value is valid only with the parameter `token`."""
 IDENTITY = (*PROLIFIC, SIGNED, "sona_id", "workerId", "assignmentId", "hitId")
 """Parameters of the page's address by which platforms identify participants and their visits."""
 VISIT = ("SESSION_ID", "assignmentId", "hitId")
-"""Parameters that differ between visits of the same person."""
+"""Parameters among `IDENTITY` that differ between visits of the same person."""
 _OTHER_PARAMETERS = {"group", "fresh", "simulate", "token"}
 
 
@@ -157,7 +157,7 @@ class PageSettings:
 
     @property
     def has_secret(self) -> bool:
-        """True if the settings contain a code or link that proves participation."""
+        """True if the settings contain a code or a link, either of which proves participation."""
         return bool(self.completion_code or self.redirect)
 
     @property
@@ -232,8 +232,8 @@ class PageStudy(BaseModel):
 
     Attributes:
         version: version of this format.
-        id: identifier of the trials; a browser resumes a session only if this identifier is
-            unchanged.
+        id: identifier of the trials. A browser resumes a session only if this identifier has not
+            changed since the session began.
         minutes: expected duration for the group with most trials, including reading.
         scale: scale of the ratings.
         save: where answers are saved. `to` is the destination; for DataPipe, there are also

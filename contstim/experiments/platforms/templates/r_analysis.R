@@ -78,6 +78,7 @@ accuracy_of <- function(scope, model) {
        lower = mean(lower, na.rm = TRUE), upper = mean(upper, na.rm = TRUE))
 }
 
+# Accepting and rejecting: the model accepts or rejects the synthetic sentence
 scopes <- c("random-natural" = "random natural pairs",
             "natural-controversial" = "natural controversial pairs",
             "synthetic-synthetic" = "synthetic controversial pairs",
