@@ -205,7 +205,7 @@ def artificial_answers(
     return answers
 
 
-def lower_ceiling(differences: FloatArray, noise: float, raters: int) -> float:
+def lower_ceiling(differences: FloatArray, noise: float, raters: int = PUBLISHED_RATERS) -> float:
     """Return the rate at which one of `raters` participants agrees with the others' majority.
 
     This is the expected lower noise ceiling of accuracy over trials with these differences (Golan
@@ -231,8 +231,7 @@ def calibrate_noise(differences: FloatArray, ceiling: float) -> float:
 
     finite = differences[np.isfinite(differences)]
     spread = float(np.abs(finite).max(initial=0.0))
-    raters = PUBLISHED_RATERS
-    max_ceiling = lower_ceiling(differences, spread * 1e-6, raters) if spread else 0.5
+    max_ceiling = lower_ceiling(differences, spread * 1e-6) if spread else 0.5
     if not 0.5 < ceiling < max_ceiling:
         raise InputError(
             f"No noise gives simulated participants a noise ceiling of {ceiling}: on these "
@@ -242,6 +241,6 @@ def calibrate_noise(differences: FloatArray, ceiling: float) -> float:
     # The ceiling decreases with the noise. The root is searched on a log scale, from exp(-14) to
     # exp(14) times the largest difference.
     def excess(log_noise: float) -> float:
-        return lower_ceiling(differences, float(np.exp(log_noise)), raters) - ceiling
+        return lower_ceiling(differences, float(np.exp(log_noise))) - ceiling
 
     return float(np.exp(brentq(excess, np.log(spread) - 14, np.log(spread) + 14)))

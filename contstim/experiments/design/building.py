@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from time import perf_counter
@@ -29,6 +29,7 @@ from contstim.items.stimuli import (
 )
 from contstim.optimization.selection.reviewed import ChangedItem
 from contstim.optimization.selection.solver import SOLVER, solver_version
+from contstim.wording import grouped
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -214,10 +215,9 @@ def _kept_trials(review: Review, trials: Sequence[Trial]) -> list[dict[str, Revi
     Raises:
         InputError: if a pair or triplet of the new design was rejected.
     """
-    sources = defaultdict[str, dict[str, None]](dict)
-    for trial in trials:
-        sources[_SELECT_COMMANDS.get(trial.condition, "triplets")][trial.source_id] = None
-    for command, ids in sources.items():
+    sources = grouped((_SELECT_COMMANDS.get(t.condition, "triplets"), t.source_id) for t in trials)
+    for command, source_ids in sources.items():
+        ids = dict.fromkeys(source_ids)
         if refused := [item_id for item_id in ids if item_id in review.rejected]:
             kind = command.replace("natural", "pairs").replace("-", " ")
             raise InputError(

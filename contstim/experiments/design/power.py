@@ -279,14 +279,12 @@ class DesignPower:
     @property
     def cautions(self) -> tuple[str, ...]:
         """Warnings about a pilot with artificial participants, and about limits of the tests."""
-        pilot = (ARTIFICIAL_PILOT,) * self.measured.simulated
-        if self.units == "crossed":
-            return (*pilot, families.crossed_instead(self.groups))
         limits = [(scope, of_scope.detectability) for scope, of_scope in self.scopes.items()]
-        return (
-            *pilot,
-            *families.family_cautions(limits, self.units, families.FALSE_DISCOVERY_RATE),
-        )
+        rate = families.FALSE_DISCOVERY_RATE
+        cautions = [*families.family_cautions(limits, self.units, rate)]
+        if self.units == "crossed":
+            cautions = [families.crossed_instead(self.groups)]
+        return (*[ARTIFICIAL_PILOT] * self.measured.simulated, *cautions)
 
     def to_frame(self) -> DataFrame:
         """Return a row for each scope, population and comparison; see `power_table`."""

@@ -170,16 +170,19 @@ def _read_answers(
     yield f"{path}: skipped {quantity(n_others, 'line')} without a trial_id."
     # Positions are computed from start times, not from item numbers, because an Ibex server numbers
     # items in the order of their definition
+    # run → (time of the start or, without it, of the first line; item number)
     start_by_run: dict[tuple[str, ...], tuple[float, float]] = {}
     starts_by_participant: dict[str, set[tuple[float, float]]] = defaultdict(set)
     for run, lines in runs.items():
         try:
-            start_by_run[run] = _start_and_item(lines)
+            start = _start_time(lines)
+            first_time = _number(lines[0], _EVENT) if math.isnan(start) else start
+            start_by_run[run] = (first_time, _number(lines[0], _ITEM))
             starts_by_participant[run[0]].add(start_by_run[run])
         except InputError as error:
             yield error
-    for run, start in start_by_run.items():
-        position = 1 + sorted(starts_by_participant[run[0]]).index(start)
+    for run, start_and_item in start_by_run.items():
+        position = 1 + sorted(starts_by_participant[run[0]]).index(start_and_item)
         try:
             selections = _selections(runs[run], selector)
         except InputError as error:
@@ -197,13 +200,6 @@ def _start_time(lines: Sequence[Row]) -> float:
     event = ("_Trial_", "Start")
     starts = [line for line in lines if (line.cells[_PARAMETER], line.cells[_VALUE]) == event]
     return _number(starts[-1], _EVENT) if starts else math.nan
-
-
-def _start_and_item(lines: Sequence[Row]) -> tuple[float, float]:
-    """Return the time of a trial's start (or of its first line), and the trial's item number."""
-    start = _start_time(lines)
-    first = _number(lines[0], _EVENT) if math.isnan(start) else start
-    return first, _number(lines[0], _ITEM)
 
 
 def _selections(lines: Sequence[Row], selector: str) -> list[tuple[str, float | str]]:

@@ -48,7 +48,6 @@ from contstim.wording import quantity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from contstim.experiments.platforms.rows import Row
     from contstim.items.stimuli import Trial
 
 COLUMNS = ("trial_id", "list_name", "stimulus_group", "left", "left_sentence", "right_sentence")
@@ -209,31 +208,26 @@ def _read_answers(
     for row in trial_rows:
         participant = row.cells.get("participant") or path.stem
         position[participant] += 1
-        yield _parse_answer(row, participant, position[participant], rating, time)
-
-
-def _parse_answer(
-    row: Row, participant: str, position: int, rating: str, time: str
-) -> alignment.RecordedAnswer | InputError:
-    cell = row.cells.get(rating, "")
-    button = "" if cell in _EMPTY else _BUTTON.fullmatch(cell)
-    if button is None:
-        return InputError(
-            f"{row.where}: a rating must be a key, value or button that ends in a digit, got "
-            f"{shortened(cell)}."
+        cell = row.cells.get(rating, "")
+        button = "" if cell in _EMPTY else _BUTTON.fullmatch(cell)
+        if button is None:
+            yield InputError(
+                f"{row.where}: a rating must be a key, value or button that ends in a digit, got "
+                f"{shortened(cell)}."
+            )
+            continue
+        # A mouse records the times of all its clicks; the first click is the answer
+        seconds = row.cells.get(time, "").strip("[]").split(",")[0].strip()
+        yield alignment.recorded_or_unreadable(
+            row.where,
+            participant=participant,
+            trial_id=row.cells["trial_id"],
+            left=row.cells.get("left", ""),
+            rating=button and button[1],
+            position=position[participant],
+            rt_s=seconds if button and seconds not in _EMPTY else "",
+            row=row.cells,
         )
-    # A mouse records the times of all its clicks; the first click is the answer
-    seconds = row.cells.get(time, "").strip("[]").split(",")[0].strip()
-    return alignment.recorded_or_unreadable(
-        row.where,
-        participant=participant,
-        trial_id=row.cells["trial_id"],
-        left=row.cells.get("left", ""),
-        rating=button and button[1],
-        position=position,
-        rt_s=seconds if button and seconds not in _EMPTY else "",
-        row=row.cells,
-    )
 
 
 def _find_columns(path: Path, columns: Sequence[str], component: str) -> tuple[str, str]:
