@@ -22,7 +22,7 @@ import csv
 import re
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder
@@ -196,13 +196,13 @@ def _read_answers(
         if not trial_id:
             n_others += 1
             continue
-        event = {"where": row.where, "row": row.cells, **cells}
+        event: dict[str, Any] = {"where": row.where, "row": row.cells, **cells}
         if pressed := _BUTTON.fullmatch(cells["button"]):
             rated.add(key)
             position[participant] += 1
             rt_ms = row.cells.get("Reaction Time", "")
-            about = {"position": position[participant], "rt_ms": "" if rt_ms in MISSING else rt_ms}
-            yield alignment.recorded_or_unreadable(**event, rating=pressed[1], **about)
+            event |= {"position": position[participant], "rt_ms": "" if rt_ms in MISSING else rt_ms}
+            yield alignment.recorded_or_unreadable(**event, rating=pressed[1])
         elif key not in unrated:
             # This row is about another event of the trial. The rating is missing if no row of the
             # trial has a rating

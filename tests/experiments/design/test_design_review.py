@@ -244,7 +244,7 @@ def test_error_counts_missing_sentences() -> None:
     fillers = [t for t in BEFORE.trials if t.condition in FILLERS]
     used = {s for t in fillers for s in (t.sentence_1, t.sentence_2)}
     review = review_trials(BEFORE.trials, {catch.trial_id})
-    with pytest.raises(InfeasibleError, match=r"For random pairs.*: 0\. For catch trials .*: 1\."):
+    with pytest.raises(InfeasibleError, match=r"needs 0 for random pairs.* and 1 for catch"):
         design_with(natural=[s for s in NATURAL if s in used], review=review)
 
 

@@ -111,8 +111,3 @@ def test_table_matches_presentation_order(tmp_path: Path) -> None:
 class TestContract(ExportContract):
     platform = PLATFORM
     list_columns = ("group", "participant")
-
-
-def test_zero_participants_raise_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="must be at least 1, got 0"):
-        export_csv(HOSTILE_TRIALS, tmp_path, participants=0)
