@@ -52,7 +52,7 @@ def stored_key(connection: sqlite3.Connection, name: str) -> str:
 
 
 def digest(key: str, field: str, value: str) -> str:
-    """Return a keyed hash of a value, which reveals nothing without the key."""
+    """Return a keyed hash of a value; the hash reveals nothing without the key."""
     # No field name contains the separator, so different pairs of field and value give different
     # texts
     return hmac.new(bytes.fromhex(key), f"{field}\x1f{value}".encode(), sha256).hexdigest()[:32]

@@ -222,7 +222,7 @@ _FULL = (
 
 @dataclass
 class Connections:
-    """The open connections of a server, each waiting for a request or processing one.
+    """The open connections of a server; each connection waits for a request or processes a request.
 
     If `limit` is reached, a new connection replaces the one that has waited longest. So idle
     connections cannot block new clients.

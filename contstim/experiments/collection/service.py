@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _DOWNLOADS = ("responses.csv", "participants.csv")
 _LOG = logging.getLogger(__name__)
 # Scripts come from the folder, or from jsPsych's CDN. Frames are forbidden: another site must not
-# show this page in a frame, because it could cover parts of this page.
+# show this page in a frame, because that site could cover parts of this page.
 _POLICY = (
     f"default-src 'none'; script-src 'self' {' '.join(map(cdn_address, LIBRARY))}; "
     "style-src 'self'; img-src 'self' data:; font-src 'self'; media-src 'self'; "

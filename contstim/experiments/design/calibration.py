@@ -252,8 +252,9 @@ def calibrate(
     populations: Populations = {scope: [] for scope in study.scopes}
     unreached: list[tuple[Scope, str]] = []
     for (name, rivals), of_kinds in fits.items():
-        # In the scope of all trials, each trial has the values of its own kind. Natural-synthetic
-        # trials have the mean of the fits for accepting and for rejecting models.
+        # In the scope of all trials, each trial has the values of its own kind. A natural-synthetic
+        # trial has the mean of two fits: for models that accept its synthetic sentence, and for
+        # models that reject it.
         signal, item_sd, counts = np.zeros((3, len(study.groups)))
         for scope, (kind_signal, kind_sd, reached) in of_kinds:
             people = Population(name, kind_signal, kind_sd, measured.following, rivals)
