@@ -116,7 +116,9 @@ _LONGEST_QUESTIONNAIRE = 256 * 1024  # characters
 
 
 def join(connection: sqlite3.Connection, application: Application) -> dict[str, Any]:
-    """Add a participant, or resume one whose token or nonce the request contains; see `resume`.
+    """Add a participant, or resume the participant whose token or nonce is in the request.
+
+    For the result, see `resume`.
 
     If the request names no group, the participant joins the group with the fewest participants. If
     several groups have the fewest participants, the participant joins the first of these groups.

@@ -421,7 +421,7 @@ def draw_fillers(
         )
     for (first, second), group in zip(couples, random_groups, strict=True):
         yield _filler(Condition.RANDOM_NATURAL, first, second, Kind.NATURAL, group)
-    # A shuffled sentence must differ from all other sentences, shuffled or not.
+    # A shuffled sentence must differ from all natural sentences and all other shuffled sentences
     texts, inside = used | free.keys(), as_inside(natural)
     for sentence, group in zip(catch, catch_groups, strict=True):
         shuffled = _shuffle(sentence, texts, inside, rng)

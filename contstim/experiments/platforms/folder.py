@@ -167,10 +167,10 @@ def template(name: str) -> str:
 
 
 def script(name: str, values: Mapping[str, object], literal: Callable[[Any], str]) -> str:
-    """Return the program of a template, whose placeholders are the keys of `values`.
+    """Return the program of a template.
 
-    The values replace the placeholders. `literal` converts a value to a literal of the program's
-    language.
+    The keys of `values` are placeholders in the template; the values replace these placeholders.
+    `literal` converts a value to a literal of the program's language.
     """
     text = template(name)
     for placeholder, value in values.items():

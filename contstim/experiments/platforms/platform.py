@@ -59,7 +59,7 @@ class Exporter:
         export: function that writes the trials, and a README.md on the next steps, into a folder.
             The function writes nothing and raises InputError in two cases: if the platform cannot
             show the trials, or if the folder contains files but no earlier export to this platform.
-        settings: frozen dataclass of all options, whose instance is the third argument of `export`;
+        settings: frozen dataclass of all options; an instance is the third argument of `export`.
             None if the options are keyword-only parameters of `export`.
         out: help text of `--out`.
         fixed: values of settings that are not offered as options.
@@ -90,7 +90,7 @@ class Exporter:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reader that converts a platform's data to responses, whose low ratings prefer sentence_1.
+    """Reader that converts a platform's data to responses; low ratings prefer sentence_1.
 
     Attributes:
         read: function that reads responses to trials, and raises InputError for unreadable files.
