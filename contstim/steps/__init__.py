@@ -1,10 +1,12 @@
-"""The steps of a study: each reads files, writes files, and lists both in a record.
+"""The steps of a study.
 
-A step is declared once, as a dataclass with annotated fields (`contstim.options`). The declaration
-determines the command and its options, the section of a study file, and the stage of a study. It
-also determines the record and the reference pages. The module `step` contains the base class,
-`fields` contains shared fields, and `execution` contains the choice of workers. A step is imported
-when it is needed.
+Each step reads files and writes files. It lists these files in a record, a JSON file next to its
+output. A step is declared once, as a dataclass with annotated fields (`contstim.options`). The
+declaration determines the command and its options, the section of a study file, and the stage of a
+study. It also determines the record and the reference pages.
+
+The module `step` contains the base class, `fields` contains shared fields, and `execution` contains
+the options for workers. A step is imported when it is needed.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from contstim.english.words import tag_table
 from contstim.errors import InputError
@@ -41,69 +41,39 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReviewSettings:
-    """Options of the flags on a review page.
-
-    A flag is a warning about an item, for example about a rare word.
-    """
-
-    text: Annotated[
-        Path | None,
-        Help(
-            "Source of word frequencies (a text, counts or a model), to flag rare words and names.",
-            kind="training text",
-        ),
-    ] = None
-    rare: Annotated[
-        float, Help("Zipf frequency below which a word is rare.", at_least=0, at_most=9)
-    ] = 3.0
-    often: Annotated[
-        int | None,
-        Help(
-            "Flag words that occur in more than this number of items. By default 5, or 2 % of the "
-            "items if this is more.",
-            at_least=1,
-        ),
-    ] = None
-    language: Language = "en"
-    blocked: Blocked = None
-    tags: Annotated[
-        Path | None, Help("Parts of speech, if sentences are not English.", content="tags")
-    ] = None
-    judge: Judges = ()
-
-    def flags(self) -> FlagSettings:
-        """Return the settings of flags; load the files, and leave out the judge.
-
-        Raises:
-            InputError: if a file cannot be read.
-        """
-        return FlagSettings(
-            language_rules(self.language, self.blocked),
-            REPEATABLE_ENGLISH if self.language == "en" else frozenset(),
-            None if self.text is None else read_frequencies(self.text),
-            self.rare,
-            self.often,
-            tag_table(self.tags),
-        )
-
-
-def flags_of(stimuli: Iterable[Stimulus], **settings: Any) -> FlaggedItems:
+def flags_of(
+    stimuli: Iterable[Stimulus], *, text: Path | None = None, tags: Path | str | None = None
+) -> FlaggedItems:
     """Return the flags of stimuli, as `contstim review` shows them.
 
-    `settings` are fields of `ReviewSettings`. By default, the flags use the rules for English
-    words. They use the rules for words of any language if `tags` is set, or if the table of English
-    words lacks most words of the stimuli.
+    A flag is a warning about an item, for example about a rare word. The flags use the rules for
+    English words. They use the rules for words of any language if `tags` is set, or if the table of
+    English words lacks most words of the stimuli.
+
+    Args:
+        stimuli: pairs, triplets or trials.
+        text: source of word frequencies: a text, counts or a model.
+        tags: table or treebank with parts of speech, if the sentences are not English.
 
     Raises:
         InputError: if a pair has no texts, or a file cannot be read.
     """
     all_stimuli = list(stimuli)
     words = {w for item in undecided_items(all_stimuli) for s in item.sentences for w in s.words}
-    if settings.get("tags") or not tag_table(None).fits(words):
-        settings["language"] = "any"
-    return flag_items(all_stimuli, ReviewSettings(**settings).flags())
+    language = "en" if not tags and tag_table(None).fits(words) else "any"
+    return flag_items(all_stimuli, _flag_settings(language, None, text, tags))
+
+
+def _flag_settings(
+    language: str, blocked: Path | None, text: Path | None, tags: Path | str | None
+) -> FlagSettings:
+    """Return the settings of flags, with words, frequencies and tags loaded from their files."""
+    return FlagSettings(
+        language_rules(language, blocked),
+        REPEATABLE_ENGLISH if language == "en" else frozenset(),
+        None if text is None else read_frequencies(text),
+        tags=tag_table(tags),
+    )
 
 
 class WriteReviewPage(Step[ReviewPage], name="review", version=3):
@@ -146,7 +116,30 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
         Reads("Reviews to show with the items, in the order of rounds.", content="reviews"),
     ] = ()
     reviewer: Annotated[str, Help("Reviewer's name; by default entered on the page.")] = ""
-    settings: ReviewSettings = ReviewSettings()
+    text: Annotated[
+        Path | None,
+        Help(
+            "Source of word frequencies (a text, counts or a model), to flag rare words and names.",
+            kind="training text",
+        ),
+    ] = None
+    rare: Annotated[
+        float, Help("Zipf frequency below which a word is rare.", at_least=0, at_most=9)
+    ] = 3.0
+    often: Annotated[
+        int | None,
+        Help(
+            "Flag words that occur in more than this number of items. By default 5, or 2 % of the "
+            "items if this is more.",
+            at_least=1,
+        ),
+    ] = None
+    language: Language = "en"
+    blocked: Blocked = None
+    tags: Annotated[
+        Path | None, Help("Parts of speech, if sentences are not English.", content="tags")
+    ] = None
+    judge: Judges = ()
     loading: Loading = DEFAULT_LOADING
 
     def work(self, reporter: Reporter) -> Outcome[ReviewPage]:
@@ -155,8 +148,10 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
         reviewer = " ".join(self.reviewer.split())
         review = read_reviews(self.review).about(stimuli) if self.review else None
         scores = None if self.scores is None else ScoreTable.from_file(self.scores)
-        judged = _judged(stimuli, self.settings.judge, self.loading)
-        flags = flag_items(stimuli, replace(self.settings.flags(), scores=scores, judged=judged))
+        judged = _judged(stimuli, self.judge, self.loading)
+        settings = _flag_settings(self.language, self.blocked, self.text, self.tags)
+        settings = replace(settings, rare=self.rare, often=self.often, scores=scores, judged=judged)
+        flags = flag_items(stimuli, settings)
         answers = {}
         if self.responses is not None:
             answers = _answers(self.table, self.responses, self.scale, reporter)
@@ -179,7 +174,7 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
 def _judged(
     stimuli: Iterable[Stimulus], judges: Sequence[str], loading: Loading
 ) -> dict[Sentence, FloatArray]:
-    """Return sentence → log-probability of each word, (n_words,), nats; mean over the judges."""
+    """Return sentence → log-probabilities of its words, (n_words,), nats, averaged over judges."""
     all_stimuli = list(stimuli)
     # A trial of two synthetic sentences does not contain their natural sentence
     item_sentences = chain.from_iterable(item.sentences for item in undecided_items(all_stimuli))
@@ -205,10 +200,11 @@ def _decided(review: Review, n_items: int, kind: ItemKind) -> Iterator[str]:
 def _answers(
     table: Path, responses: Path, scale: Scale | None, reporter: Reporter
 ) -> dict[str, tuple[str, float | None]]:
-    """Return identifier of a trial → text about its answers, and `ItemReliability.sureness`.
+    """Return identifier of a trial → text about its answers, and how sure participants were.
 
-    The sureness is a probability from 1/2 to 1; None if it cannot be estimated. Only participants
-    who finished and passed the catch trials count, as in `analyze` by default.
+    The second value, `ItemReliability.sureness`, is a probability from 1/2 to 1. It is None if it
+    cannot be estimated. As in `analyze` by default, only participants who finished and passed the
+    catch trials count.
     """
     import numpy as np
 
@@ -243,11 +239,11 @@ def _answers(
 def report_changes(
     changed: Sequence[ChangedItem], item_name: str, reporter: Reporter
 ) -> dict[str, list[dict[str, str]]]:
-    """Warn about changed items that no reviewer rejected; return them as facts for the record."""
+    """Warn about changed items that no reviewer rejected; return the items as facts for a record."""
     if not changed:
         return {}
     reporter.warn(
         f"{quantity(len(changed), f'reviewed {item_name}')} that no reviewer rejected "
-        f"cannot stay. {'; '.join(map(str, changed))}. Add candidates to keep more of them."
+        f"cannot stay. {'; '.join(map(str, changed))}. Add candidates to keep more items."
     )
     return {"changed": [asdict(item) for item in changed]}

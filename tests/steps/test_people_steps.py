@@ -24,7 +24,7 @@ from contstim.items.stimuli import Condition, Trial, Triplet, trial_columns
 from contstim.models.loading import Loading
 from contstim.models.ngram.training import DiscountWarning, train_ngram
 from contstim.steps.platforms import export_step, import_step
-from contstim.steps.review import ReviewSettings, WriteReviewPage, flags_of
+from contstim.steps.review import WriteReviewPage, flags_of
 from contstim.steps.sentences import FindSentences
 from contstim.steps.simulation import SimulateResponses
 from contstim.steps.step import Step
@@ -77,9 +77,8 @@ def test_review_page_and_its_record(folder: Path, capsys: pytest.CaptureFixture[
     write_table(folder / "triplets.csv", columns_of(Triplet, triplets))
     (folder / "blocked.txt").write_text("machines\n", encoding="utf-8")
     out = folder / "review.html"
-    settings = ReviewSettings(blocked=folder / "blocked.txt")
-    table = folder / "triplets.csv"
-    content = WriteReviewPage(table=table, out=out, settings=settings, reviewer="Ann").run()
+    table, blocked = folder / "triplets.csv", folder / "blocked.txt"
+    content = WriteReviewPage(table=table, out=out, blocked=blocked, reviewer="Ann").run()
     assert [item.item_id for item in content.items] == [triplet.triplet_id for triplet in triplets]
     assert out.read_text(encoding="utf-8") == content.html()
     assert files_of(out) == ({"triplets.csv", "blocked.txt"}, {"review.html"})
@@ -160,9 +159,8 @@ def test_judge_reads_natural_sentences_not_shown_in_trials(tmp_path: Path) -> No
     write_table(tmp_path / "trials.csv", trial_columns([replace(trial, group=1)]))
     with pytest.warns(DiscountWarning):
         train_ngram([*triplet.sentences, *natural(9)], 2, tmp_path / "2.arpa")
-    settings = ReviewSettings(judge=(f"kenlm:{tmp_path / '2.arpa'}",))
-    out = tmp_path / "page.html"
-    page = WriteReviewPage(table=tmp_path / "trials.csv", out=out, settings=settings).run()
+    judge, out = (f"kenlm:{tmp_path / '2.arpa'}",), tmp_path / "page.html"
+    page = WriteReviewPage(table=tmp_path / "trials.csv", out=out, judge=judge).run()
     assert page.flags is not None
     assert not page.flags.explanations[FlagKind.UNLIKELY].startswith("Not checked")
 
@@ -174,10 +172,10 @@ def test_judges_are_loaded_with_options(tmp_path: Path, monkeypatch: pytest.Monk
     table, text, out = tmp_path / "triplets.csv", tmp_path / "text.txt", tmp_path / "out"
     write_table(table, columns_of(Triplet, some_triplets(1, ("ngram", "rnn"))))
     text.write_text("The old dog slept in the small house.")
-    settings, loading = ReviewSettings(judge=("kenlm:1.arpa",)), Loading(device="cuda")
+    judge, loading = ("kenlm:1.arpa",), Loading(device="cuda")
     for step in (
-        WriteReviewPage(table=table, out=out, settings=settings, loading=loading),
-        FindSentences(text=text, out=out, judge=settings.judge, loading=loading),
+        WriteReviewPage(table=table, out=out, judge=judge, loading=loading),
+        FindSentences(text=text, out=out, judge=judge, loading=loading),
     ):
         monkeypatch.setattr(f"{type(step).__module__}.load_models", load)
         with pytest.raises(InputError, match="cuda"):
