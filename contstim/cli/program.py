@@ -173,10 +173,6 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
     name_field = partial(as_flags, fields=(*fields_of(step), *further))
 
     def command(*, quiet: bool, **options: Any) -> None:
-        if options.pop("prompt", None) is not None:
-            raise InputError(
-                "Unknown option --prompt. Use --context NAME=TEXT, which is for one model."
-            )
         try:
             further_values = {f.name: f.checked(options.pop(f.name)) for f in further}
             # Typer passes None for an option that is not set
@@ -194,9 +190,6 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
         _print_outcome(outcome, instance.record_path(), quiet=quiet)
 
     parameters = [*map(option, (*_order_fields(step), *further)), _QUIET]
-    if hasattr(step, "context"):
-        hidden = Annotated[str | None, typer.Option(hidden=True)]
-        parameters.append(parameter("prompt", hidden, None))
     return _typer_command(command, name, step.__doc__, parameters)
 
 
@@ -261,16 +254,13 @@ def option(field: Field) -> Parameter:
         )
     # mypy does not accept variables as annotations
     annotated: Any = Annotated
-    return parameter(field.name, annotated[kind, typed], default)
+    default = Parameter.empty if default is MISSING else default
+    return Parameter(
+        field.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotated[kind, typed]
+    )
 
 
-def parameter(name: str, annotation: object, default: object = MISSING) -> Parameter:
-    """Return a parameter for the signature of a Typer command."""
-    empty = Parameter.empty if default is MISSING else default
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=empty, annotation=annotation)
-
-
-_QUIET = parameter("quiet", Quiet, False)
+_QUIET = Parameter("quiet", Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
 
 
 def _print_outcome(outcome: Outcome[Any], record: Path | None, *, quiet: bool) -> None:

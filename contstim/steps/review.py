@@ -239,7 +239,7 @@ def _answers(
 def report_changes(
     changed: Sequence[ChangedItem], item_name: str, reporter: Reporter
 ) -> dict[str, list[dict[str, str]]]:
-    """Warn about changed items that no reviewer rejected; return the items as facts for a record."""
+    """Warn about changed items that no reviewer rejected; return facts for the record."""
     if not changed:
         return {}
     reporter.warn(

@@ -1,4 +1,4 @@
-"""`--context NAME=TEXT`, the old `--prompt`, and `contstim models MODEL`."""
+"""`--context NAME=TEXT`, and `contstim models MODEL`."""
 
 import csv
 import json
@@ -67,7 +67,6 @@ def test_each_model_reads_its_own_context(folder: Path, executor_options: tuple[
         (("--context", "a= "), "must be a text"),
         (("--context", "n=. "), "A kenlm model reads nothing"),
         (("--context", "m=. "), "m reads no context"),
-        (("--prompt", ". "), "Use --context NAME=TEXT"),
     ],
 )
 def test_unreadable_contexts_are_refused(
