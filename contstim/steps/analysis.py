@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from contstim.english.words import tag_table
 from contstim.errors import InputError
@@ -50,9 +50,6 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
 
 
-Excluding = TypeVar("Excluding", bound=Exclusions)
-
-
 class OfAnswers(Step[Value], name=""):
     """Base of steps that compare participants' answers with models' scores of the sentences."""
 
@@ -60,22 +57,22 @@ class OfAnswers(Step[Value], name=""):
     responses: Annotated[Path, reads_kind("The table of responses.", "responses")]
     scores: TrialScores
     scale: AnswerScale = None
+    exclusions: Exclusions = Exclusions()
 
-    def with_answers(self, exclusions: Excluding) -> Excluding:
-        """Return the exclusions, with the path of the table of answers that `require` needs.
+    @property
+    def applied_exclusions(self) -> Exclusions:
+        """The exclusions, with the path of the table that `require` needs.
 
-        This table has the participants' answers to questions. By default, it is next to the
+        The table has the participants' answers to questions. By default, it is next to the
         responses.
         """
-        if not exclusions.require or exclusions.participants is not None:
-            return exclusions
-        return replace(exclusions, participants=questions_beside(self.responses))
+        if not self.exclusions.require or self.exclusions.participants is not None:
+            return self.exclusions
+        return replace(self.exclusions, participants=questions_beside(self.responses))
 
     def further_reads(self) -> list[Path]:
-        """Return the tables of answers to questions that `require` needs."""
-        rules = (value for value in vars(self).values() if isinstance(value, Exclusions))
-        tables = (self.with_answers(rule).participants for rule in rules)
-        return [path for path in tables if path is not None]
+        """Return the table of answers to questions, if `require` needs it."""
+        return [*filter(None, [self.applied_exclusions.participants])]
 
     def read_inputs(self) -> tuple[Sequence[Trial], Sequence[Response], ScoreTable]:
         """Read trials, responses and scores."""
@@ -84,14 +81,14 @@ class OfAnswers(Step[Value], name=""):
         return design, responses, ScoreTable.from_file(self.scores)
 
     def ratings_of(
-        self, exclusions: Exclusions, reporter: Reporter, *, unfinished: bool = False
+        self, reporter: Reporter, *, unfinished: bool = False
     ) -> tuple[Admission, Ratings]:
         """Return the admitted participants, and their ratings.
 
         With `unfinished`, the ratings include those of participants who did not finish.
         """
         design, responses, table = self.read_inputs()
-        admission = admit(design, responses, exclusions=self.with_answers(exclusions))
+        admission = admit(design, responses, exclusions=self.applied_exclusions)
         reporter.say(str(admission))
         reporter.warn(admission.origin.warning)
         if admission.partial:
@@ -117,7 +114,6 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
     """
 
     out: Annotated[Path, Writes("The folder to write.", record="report.html", name="analysis")]
-    exclusions: Exclusions = Exclusions()
     contrasts: Annotated[
         Path | None,
         Help(
@@ -131,7 +127,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
         Literal["auto", "groups", "participants", "crossed"],
         Help(
             "Random factor of tests: groups, participants, or participants and items (crossed). "
-            "auto: groups; crossed if there are too few groups, or if groups share items."
+            "auto uses groups, or crossed if there are too few groups or groups share items."
         ),
     ] = "auto"
     correction: Annotated[
@@ -144,11 +140,11 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
     primary: Annotated[
         Literal["accuracy", "signed-rank-cosine"] | None,
         Help(
-            "Measure that decides the verdict, over all trials. By default signed-rank-cosine; if "
-            "answers are choices, accuracy."
+            "Measure on which the verdict is based, over all trials. By default, it is "
+            "signed-rank-cosine, or accuracy if answers are choices."
         ),
     ] = None
-    fdr: Annotated[float, Share("False discovery rate, or family-wise error rate.")] = 0.05
+    fdr: Annotated[float, Share("False discovery rate, or family-wise error rate (holm).")] = 0.05
     unanimous: Annotated[
         float,
         Help(
@@ -172,7 +168,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
         Path | None,
         Help(
             "Table or treebank with parts of speech, if the sentences are not English. Trivial "
-            "rivals (rules such as word frequency) need them.",
+            "rivals (rules such as word frequency) need parts of speech.",
             content="tags",
         ),
     ] = None
@@ -191,7 +187,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
             responses,
             table,
             contrasts=read_contrasts(self.contrasts, table.models) if self.contrasts else None,
-            exclusions=self.with_answers(self.exclusions),
+            exclusions=self.applied_exclusions,
             sampling=Sampling(
                 None if self.units == "auto" else self.units,
                 false_discovery_rate=self.fdr,
@@ -233,11 +229,11 @@ def shown_of(analysis: Analysis) -> list[str | Table]:
     columns = []
     for result in results:
         below = result.below_ceiling()
-        # The space, which replaces the asterisk, keeps digits aligned
+        # A value without an asterisk ends in a space, so that digits stay aligned
         columns.append(
             {r.model: f"{r.value:.2f}{'*' if r.model in below else ' '}" for r in result.models}
         )
-    # A dash if a result does not include a model
+    # The cell of a model that a result does not include is a dash
     rows = [
         (model, *(column.get(model, "–") for column in columns))
         for model in analysis.ratings.models
@@ -313,13 +309,12 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
     items: Annotated[
         Literal["intercept", "none"], Help("Random effects of trials: an intercept, or none.")
     ] = "intercept"
-    exclusions: Exclusions = Exclusions()
 
     def work(self, reporter: Reporter) -> Outcome[MixedAnalysis]:
         """Fit the models, and write the tables."""
         settings = replace(self.settings, items=self.items == "intercept")
         conditions = self.condition or TESTING
-        admission, ratings = self.ratings_of(self.exclusions, reporter, unfinished=True)
+        admission, ratings = self.ratings_of(reporter, unfinished=True)
         analysis = compare_mixed(
             ratings,
             settings,
@@ -394,7 +389,6 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
     ] = None
     models: Annotated[tuple[str, ...], Models("Model whose tokens to count.", flag="--model")] = ()
     context: ModelContexts = ()
-    exclusions: Exclusions = Exclusions()
     trust_remote_code: TrustRemoteCode = False
 
     def work(self, reporter: Reporter) -> Outcome[Controls]:
@@ -403,7 +397,7 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
             raise InputError(
                 "There are no control variables. Set `features`, `text`, `tokens` or `models`."
             )
-        admission, ratings = self.ratings_of(self.exclusions, reporter)
+        admission, ratings = self.ratings_of(reporter)
         sentences = read_stimuli(self.trials)
         measured = {} if self.features is None else read_features(self.features)
         if self.text is not None:
