@@ -46,7 +46,7 @@ class CorpusError(InputError):
 
 
 class ScoreError(InputError):
-    """A score table has nan, unequal lengths or repeated names, or lacks a sentence or model."""
+    """A score table lacks a sentence or model, or has nan, unequal lengths or repeated names."""
 
 
 class ModelError(ContstimError):
@@ -62,7 +62,7 @@ class StoreError(ContstimError):
 
 
 class WorkerError(ContstimError):
-    """A worker of a job cannot start or exits early, or an optional package is not installed."""
+    """A worker process cannot start or exits early, or an optional package is not installed."""
 
 
 class VerificationError(ContstimError):

@@ -49,10 +49,10 @@ class Help:
         folder: whether an input path may be a folder.
         content: required content of a file (`contstim.steps.paths`). It is checked before a study
             runs.
-        kind: content of the value, such as `trials`. In a study, the input is an output of another
-            section: the output with the same kind. If the kind is `a|b`, the input has one of these
-            two kinds. Its section then has a stage for each of the two kinds that exists in the
-            study.
+        kind: content of the value, such as `trials`. In a study, an input with a kind is the output
+            of another section that has the same kind. If the kind is `a|b`, the input has one of
+            these two kinds. Its section then has a stage for each of the two kinds that exists in
+            the study.
         argument: whether a command takes the values as arguments, without a flag.
     """
 
@@ -133,7 +133,7 @@ class Help:
 
 @dataclass(frozen=True)
 class Aside(Help):
-    """Help on settings, such as the device, that never make a result stale.
+    """Help on a setting, such as the device, whose change never makes a result stale.
 
     A study computes stale results again.
     """
@@ -158,7 +158,7 @@ class Writes(Help):
         record: name of a file in the output folder. The record is written next to this file; by
             default, it is written next to the output.
         stem: whether the path is only the beginning of all file names. The endings of `beside` are
-            added to it. The first of these files is the main output, which has the record.
+            added to the path. The first of these files is the main output, which has the record.
         formats: allowed endings of the file name of a table.
         name: path in the results of a study. `{}` is the last word of the command. `a|b` are two
             paths, one for each alternative of the input's kind. Without a name, the first output of
@@ -223,7 +223,7 @@ class Models(Help):
 Judges = Annotated[
     tuple[str, ...],
     Models(
-        "A language model that chooses the most sensible sentence, such as hf:gpt2; use a model "
+        "A language model that judges how sensible sentences are, such as hf:gpt2; use a model "
         "that is not compared.",
         kind="judge",
     ),

@@ -3,8 +3,8 @@
 Every function returns the axes of one figure, in reading order. A heat map has two axes:
 the map and its colour scale. Notebooks display the figure; in other programs, call
 `matplotlib.pyplot.show`. To write the figure, call `axes[0].figure.savefig`. If a report has
-several figures, the argument `name` selects one of them: it is its file name without the suffix. To
-replace a title, set a new one on the left::
+several figures, the argument `name` selects a figure by the name of its file, without the suffix.
+To replace the title of a figure, set a new title on the left::
 
     bars, significance = contstim.plot.analysis(result, "accuracy-random-natural")
     bars.set_title("Random pairs", loc="left")
@@ -46,7 +46,7 @@ __all__ = [
 
 
 def agreement(scores: ScoreTable) -> list[Axes]:
-    """Plot, for every two models, the share of sentence pairs that they order in the same way."""
+    """Plot, for every two models, the share of sentence pairs that both order in the same way."""
     return _draw(lambda: agreement_map(scores))
 
 
@@ -66,7 +66,7 @@ def ranks(scores: ScoreTable) -> list[Axes]:
 def design(design: Design, text: Iterable[Sentence]) -> list[Axes]:
     """Plot trials by group and condition, sentences by source, and the balance of trials.
 
-    The balance compares the two sentences of a trial: their mean lengths and word frequencies. Word
+    The balance compares the mean lengths and word frequencies of the two sentences of a trial. Word
     frequencies are counted in `text`, such as the training text.
     """
     from contstim.experiments.design.summary import summarise, summary_figure
@@ -146,14 +146,17 @@ def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") ->
 
 
 def desiderata(desiderata: Desiderata) -> list[Axes]:
-    """Plot the scores of each model against length, frequency and, if set, a reference's scores."""
+    """Plot the scores of each model against sentence length, word frequency and reference scores.
+
+    Reference scores are scores under a causal model. They are missing if the evaluation has none.
+    """
     from contstim.evaluation.desiderata import desiderata_figure
 
     return _draw(lambda: desiderata_figure(desiderata))
 
 
 def _select_figure(name: str, figures: Iterable[tuple[str, Figure]]) -> Figure:
-    """Return the first figure with this name, without drawing later ones."""
+    """Return the first figure with this name, without drawing later figures."""
     names = []
     for figure_name, figure in figures:
         if figure_name == name:

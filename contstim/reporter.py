@@ -36,7 +36,7 @@ class Reporter:
         """Report a warning, which even quiet reporters print; an empty text is ignored."""
 
     def record(self, name: str, facts: Mapping[str, object]) -> None:
-        """Add facts to the entry `name` in the record of the step."""
+        """Add facts to the entry `name` in the step's record, a JSON file next to its output."""
 
     def progress(self, task: str, done: float, total: float | None, note: str = "") -> None:
         """Report the progress of a task.
@@ -50,7 +50,7 @@ class Reporter:
         """
 
     def show(self, tables: Callable[[], Iterable[Part]]) -> None:
-        """Offer preliminary results; `tables` returns them, and is called only to show them."""
+        """Offer preliminary results. `tables` returns them; it is called only if they are shown."""
 
     def reading(self, task: str, items: Iterable[_Item]) -> Iterator[_Item]:
         """Yield the items; after every 10,000 items, report the number of items so far."""
@@ -61,7 +61,7 @@ class Reporter:
 
 
 def forwarding(reporter: Reporter, **replacements: Callable[..., None]) -> Reporter:
-    """Return a reporter that forwards to another one, except for replaced methods."""
+    """Return a reporter that forwards all calls to `reporter`, except those in `replacements`."""
     forwarder = Reporter()
     for name in ("say", "say_once", "warn", "record", "progress", "show"):
         setattr(forwarder, name, replacements.get(name) or getattr(reporter, name))

@@ -66,7 +66,7 @@ def find_duplicates(values: Iterable[_Value]) -> list[_Value]:
 
 
 def grouped(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, list[_Value]]:
-    """Group the second values of pairs by the first ones, in order of first occurrence."""
+    """Group the second values of pairs by their first values, in order of first occurrence."""
     groups: dict[_Key, list[_Value]] = {}
     for key, value in pairs:
         groups.setdefault(key, []).append(value)

@@ -194,7 +194,7 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
 
 
 def _parameters_of(function: Callable[..., Any]) -> tuple[Field, ...]:
-    """Return the keyword-only parameters of a function that are options of its command."""
+    """Return a field for each keyword-only parameter of a function, an option of its command."""
     from contstim.experiments.platforms.platform import options_of
 
     return fields_of(options_of(function))
@@ -285,7 +285,7 @@ def dashed(name: str) -> str:
 
 
 def as_flags(message: str, fields: Iterable[Field]) -> str:
-    """Replace the names of fields between backticks in a message by options."""
+    """In a message, replace each name of a field between backticks by the option of the field."""
     flags = {field.name: field.note.flag or dashed(field.name) for field in fields}
     return _NAME.sub(lambda match: flags.get(match[1], match[0]), message)
 
@@ -300,7 +300,7 @@ def _platform_targets(word: str) -> dict[str, Any]:
 _GROUPS = {  # group of steps -> summary
     "train": "Train a model on a text.",
     "select": "Select the best stimuli, exactly.",
-    "evaluate": ("Evaluate models without participants, on benchmarks and desired properties."),
+    "evaluate": "Evaluate models without participants, on benchmarks and desired properties.",
     "reproduce": "Analyse published data again, claim by claim.",
     "generate": "Make test sentences from the embedded English.",
 }

@@ -44,8 +44,8 @@ def collect(
     dropout: Annotated[
         float,
         Help(
-            "Minutes without an answer after which a participant's place in the group is free for "
-            "another participant.",
+            "After this number of minutes without an answer, another participant may take the "
+            "participant's place in the group.",
             at_least=0.1,
         ),
     ] = 30,
@@ -104,8 +104,8 @@ def collect(
     """Serve an experiment and save every answer when it arrives, until Ctrl-C.
 
     The page reports an answer as saved only after it is on disk. A restarted server continues with
-    the same database. To download responses, use the administrator's token. It is in a file next to
-    the database, unless the environment variable CONTSTIM_ADMIN_TOKEN sets the token.
+    the same database. To download responses, use the administrator's token (a password). The token
+    is in a file next to the database, unless the environment variable CONTSTIM_ADMIN_TOKEN sets it.
 
     Example: `contstim collect experiment --port 8000`
     """

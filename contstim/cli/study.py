@@ -62,7 +62,7 @@ def run(
     overwrite: Annotated[bool, Help("Overwrite files that were changed by hand.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run all stages of a study that are not up to date.
+    """Run all stages of a study, except stages that are up to date.
 
     A stage is up to date if its input files, its keys in the study file and the version of its code
     are unchanged. An interrupted run continues where it stopped. Results are written to the folder
@@ -125,8 +125,8 @@ def plan(
     """Print the stages of a run, whether it can succeed, its duration, and the power of its tests.
 
     Training, scoring and searching are measured briefly, unless an earlier plan or run measured
-    them. This takes at most a minute. The command writes only the measured durations. They are in
-    the folder `results`.
+    them. This takes at most a minute. The command writes only the measured durations, into the
+    folder `results`.
 
     Example: `contstim plan study.toml`
     """
@@ -191,10 +191,11 @@ def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
 
 
 def status(*, study: StudyFile = _STUDY_FILE) -> None:
-    """Print the state of every stage, the time and duration of its last run, and why it is stale.
+    """Print the state of every stage, and the time and duration of its last run.
 
-    A stage is "interrupted" if it failed, or if a run was stopped during this stage. The command
-    also updates index.html if a run was killed.
+    A stage is stale if its inputs, its settings or the version of its code have changed; the
+    command then also prints the reason. A stage is "interrupted" if it failed, or if a run was
+    stopped during this stage. The command also updates index.html if a run was killed.
 
     Example: `contstim status study.toml`
     """

@@ -102,7 +102,7 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
         Path | None,
         Help(
             "Additional catch trials that are instructions: a table with the columns sentence_1 "
-            "(the one to choose) and sentence_2.",
+            "(the sentence to choose) and sentence_2.",
             content="attention",
         ),
     ] = None

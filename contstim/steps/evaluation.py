@@ -97,9 +97,9 @@ def written_findings(
 class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate blimp", version=2):
     """Evaluate models on minimal pairs (Warstadt et al. 2020).
 
-    Writes a page (`report.html`, `report.md`), tables (CSV) and figures (PDF and PNG). They show
-    accuracies and ties by paradigm, by phenomenon and overall. They also show the accuracies of
-    people and of published models. Further tables show accuracies by length, perplexity,
+    Writes a page (`report.html`, `report.md`), tables (CSV) and figures (PDF and PNG). These files
+    show accuracies and ties by paradigm, by phenomenon and overall. They also show the accuracies
+    of people and of published models. Further tables show accuracies by length, perplexity,
     log-probability and confidence, and accuracies in the contrasts of Warstadt et al. An
     interrupted run continues where it stopped.
 
@@ -209,7 +209,7 @@ class EvaluateAcceptability(
     or `--pairs` is set. By the BLiMP criterion, a model is right if the acceptable sentence has the
     higher score. The Acceptability Delta Criterion compares the difference in scores with the
     difference in judgements. By this criterion, a model is right if the two differences have the
-    same sign, and are less than δ apart. For this criterion, scores are z-scores over all
+    same sign, and are less than δ (--delta) apart. For this criterion, scores are z-scores over all
     sentences.
 
     Writes tables (CSV), figures (PNG, PDF) and a page. An interrupted run continues where it

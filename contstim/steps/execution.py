@@ -85,8 +85,8 @@ class Execution:
 class ScoringExecution(Execution):
     """Options for executing the scoring of sentences."""
 
-    # There is no `interleaved`. It lets searches share batches, because one search does not fill
-    # them; scoring fills its batches
+    # The executor `interleaved` is missing. A search does not fill a batch, so `interleaved` lets
+    # searches share batches. Scoring fills its batches
     executor: Annotated[
         Literal["local", "processes", "ray"],
         Aside("Where tasks run: in this process, in several processes, or on Ray."),

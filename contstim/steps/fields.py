@@ -30,8 +30,8 @@ _WORDS = ("allow", "exclude")  # fields with words, or files of words
 GivenModels = Annotated[
     tuple[str, ...],
     Models(
-        "A model, such as kenlm:trigram.arpa or gpt2=hf:gpt2@chain; NAME is its name in files, "
-        "figures and tables.",
+        "A model, such as kenlm:trigram.arpa or gpt2=hf:gpt2@chain; NAME is the model's name in "
+        "files, figures and tables.",
         flag="--model",
         kind="models",
     ),
@@ -61,7 +61,7 @@ TrialScores = Annotated[
 ]
 Language = Annotated[
     Literal["en", "any"],
-    Help("Rules for words: those of English (en), or those for all languages (any)."),
+    Help("Rules for words: rules of English (en), or rules for all languages (any)."),
 ]
 Blocked = Annotated[
     Path | None,
@@ -75,8 +75,8 @@ StoreBeside = Annotated[
     Path | None, Aside("Database of scores; by default contstim.sqlite in the folder of --out.")
 ]
 
-# The outputs are these two files, not the whole folder, because it may contain the store. Later
-# commands change the store
+# The outputs are these two files, not the whole folder, because the folder may contain the database
+# of scores, which later commands change
 ReportFolder = Annotated[
     Path, Writes("The folder to write.", beside=("/report.md", "/report.html"), stem=True)
 ]
@@ -128,7 +128,7 @@ def files_of_words(limits: SearchSettings) -> list[Path]:
 
 
 def uncapped_words(uncapped: Path | None, word_cap: int | None) -> frozenset[str]:
-    """Return the words to which the cap on words does not apply.
+    """Return the words whose number of uses is not limited by `word_cap`.
 
     Raises:
         InputError: if a file is set without a cap, or cannot be read.

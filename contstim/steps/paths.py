@@ -35,7 +35,7 @@ def identity(path: Path | str) -> Path:
 
 
 def store_paths(store: Path) -> tuple[Path, ...]:
-    """Return the files of a store: the database, the files next to it, and its record."""
+    """Return the files of a store (database of scores): files of the database, and its record."""
     endings = ("", "-wal", "-shm", "-journal", ".times.json")
     return (*(Path(f"{store}{ending}") for ending in endings), record_path(store))
 
@@ -50,6 +50,8 @@ def targets(step: Step[Any]) -> Iterator[tuple[str, Path]]:
 
 def check_targets(step: Step[Any]) -> None:
     """Check that no output is also an input, another output, a record, or a file of the store.
+
+    A record is a JSON file next to the main output. The store is the database of scores.
 
     Raises:
         InputError: if a path has two uses; the message names both uses and the path.
@@ -95,7 +97,7 @@ def check_targets(step: Step[Any]) -> None:
 
 
 def _claim_input(owners: dict[Path, str], name: str, path: Path) -> None:
-    # Inputs do not own their paths, because two inputs may be the same file
+    # An input is not added to `owners`, because two inputs may be the same file
     if owner := owners.get(identity(path)):
         raise InputError(f"{owner} would overwrite {name}, {path}. Name another output.")
 
@@ -114,7 +116,7 @@ def check_writable(step: Step[Any]) -> None:
         raise InputError(f"Cannot write {path}: {folder} is {problem}. Name another `{name}`.")
 
 
-_MAX_LINES = 1_000  # limit of checked lines, because a corpus may be large
+_MAX_LINES = 1_000  # maximum number of checked lines, because a corpus may be large
 _READERS = {
     "attention": "steps.design:read_attention",
     "minimal pair scores": "items.minimal_pair_scores:MinimalPairScores.from_file",

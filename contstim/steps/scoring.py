@@ -63,11 +63,11 @@ class ScoreSentences(Step[list[ModelScores]], name="score", version=3):
     With `--per-word`, the columns are sentence, model, position, word, tokens, log_prob, surprisal
     (nats), surprisal_bits, entropy and frequency. `tokens` is the number of tokens of the word.
     With `--by token`, the column `token` has the token. Positions count from 0. The end of the
-    sentence has the position after the last word. The entropy (nats) is that of the model's
-    distribution over the first token of the row. In word-level models, it is that of the
-    distribution over the word. It is empty for masked models, BiLSTMs, KenLM binary files and
-    servers. The frequency is the Zipf value of an English word. The log-probabilities of a
-    sentence's rows add up to its score. Scores of words are not saved for later runs.
+    sentence has the position after the last word. The entropy (nats) is the entropy of the model's
+    distribution over the first token of the row. In word-level models, it is the entropy of the
+    distribution over the word. The column entropy is empty for masked models, BiLSTMs, KenLM binary
+    files and servers. The frequency is the Zipf value of an English word. The log-probabilities of
+    a sentence's rows add up to its score. Scores of words are not saved for later runs.
 
     A model on an inference server is `--model 'NAME=server:http://HOST:8000/v1#MODEL'`; a key is
     read from the environment variable CONTSTIM_SERVER_KEY.
@@ -106,7 +106,7 @@ class ScoreSentences(Step[list[ModelScores]], name="score", version=3):
     store: StoreBeside = None
 
     def store_path(self) -> Path | None:
-        """Return the path of the store; None with `per_word`, as scores of words are not stored."""
+        """Return the path of the database of scores; None with `per_word`, which stores nothing."""
         return None if self.per_word else self.store or self.out.parent / STORE_NAME
 
     def check(self) -> None:
@@ -152,7 +152,7 @@ class ScoreSentences(Step[list[ModelScores]], name="score", version=3):
                 scores += map(compute, models, sums)
         self._write(scores, stimuli)
         contaminations = {scored.name: scored.contamination for scored in scores}
-        # The record needs the conventions, without which scores cannot be interpreted
+        # The record needs the scoring conventions, without which scores cannot be interpreted
         conventions = {scored.name: scored.convention for scored in scores}
         facts = {"models": conventions, **tell_contamination(contaminations, reporter)}
         for scored in scores:

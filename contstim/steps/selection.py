@@ -150,7 +150,7 @@ def _tell_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter
 
 
 class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
-    """Select triplets of a natural and two synthetic sentences, those with the fewest new words.
+    """Select triplets of a natural and two synthetic sentences, with as few new words as possible.
 
     The command excludes and counts two kinds of triplets. In the first kind, a rejected sentence is
     too likely: its log-probability is less than --enough nats below that of the natural sentence.
@@ -196,7 +196,7 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
             counts=_counts(self.counts),
         )
         candidates = read_triplets(self.triplets)
-        # This is not an error, because some searches find nothing in every study
+        # This is not an error, because every study has searches that find nothing
         distinct = [triplet for triplet in candidates if triplet.distinct]
         if len(distinct) < len(candidates):
             reporter.say(
@@ -248,7 +248,7 @@ def _remark_objective(
     if not table.fits({word for t in triplets for word in t.natural.words}):
         reporter.warn(
             f"{table.name} has less than half of the words of the natural sentences. If a "
-            "replaced word is not in the table, its new word counts as a fitting one. So "
+            "replaced word is not in the table, the part of speech of the new word is ignored. So "
             "`objective` readable mostly counts new words. Set `tags` for the language of the "
             "sentences."
         )
@@ -295,7 +295,7 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         scores = MinimalPairScores.from_file(self.pairs)
         review = read_reviews(self.review) if self.review else None
         selection = select_minimal_pairs(scores, self.settings, review=review)
-        # Only near pairs may have scores in other units
+        # Only the pairs of `contstim near-pairs` may have scores in other units
         conventions = recorded_conventions(self.pairs, scores.models).values()
         in_nats = all(convention.is_log_probability for convention in conventions)
         write_table(self.out, minimal_pair_columns(selection.pairs, in_nats=in_nats))
@@ -305,7 +305,8 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         columns = ("model_1", "model_2", "model_1_right", "model_2_right")
         verdicts: list[Any] = [*zip(*(selection.verdicts[name] for name in columns), strict=True)]
         n_pairs, better = len(scores.pairs), scores.good_name
-        # `counts` has a pair of numbers for each paradigm: only model 1 is right, only model 2 is
+        # `counts` has two numbers of pairs for each paradigm. Only model 1 is right about the first
+        # number of pairs, and only model 2 about the second
         rows = [
             (*two, n_pairs, *map(sum, zip(*counts, strict=True)), counts.count((0, 0)))
             for two, counts in grouped((row[:2], row[2:]) for row in verdicts).items()

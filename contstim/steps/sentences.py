@@ -148,7 +148,7 @@ class FoundSentences:
     def without_unlikely(
         self, judges: Sequence[str], loading: Loading, reporter: Reporter
     ) -> FoundSentences:
-        """Return the result without the sentences that judges find unlikely.
+        """Return the result without the sentences that judges (language models) find unlikely.
 
         A sentence is unlikely in two cases. Its mean log-probability per word is below the median
         of all sentences, or the log-probability of one of its words is in the lowest hundredth of
@@ -163,9 +163,9 @@ class FoundSentences:
         return self._judged(tuple(compress(self.sentences, likely)))
 
     def with_half(self) -> FoundSentences:
-        """Return a result with about as many sentences as that of `without_unlikely`.
+        """Return a result with every second sentence, without loading a model.
 
-        It has every second sentence, because no model judges them.
+        `without_unlikely` returns about the same number of sentences.
         """
         return self._judged(self.sentences[::2])
 

@@ -79,7 +79,7 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
         float | None,
         Help(
             "Lower noise ceiling: how often a person agrees with the majority of the others. By "
-            "default, that of the study of 2023 (Golan et al.). With --pilot, that of the pilot.",
+            "default, the ceiling of the 2023 study (Golan et al.); with --pilot, of the pilot.",
             above=0.5,
             below=1,
         ),
@@ -98,7 +98,7 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
     simulations: Annotated[
         int,
         Help(
-            "For each model, number of simulated experiments in which participants follow it.",
+            "Number of simulated experiments for each model, whose participants follow the model.",
             at_least=1,
         ),
     ] = 1000
@@ -158,7 +158,7 @@ _MIN_PAIRS = 10
 
 
 class SimulateResponses(Step["Sequence[Response]"], name="simulate"):
-    """Simulate the responses of artificial participants: a model with noise and lapses.
+    """Simulate the responses of artificial participants, who follow a model with noise and lapses.
 
     An analysis of the responses should identify this model. Lapses are random answers. With
     `--server`, the artificial participants take part in a running study. Every answer is also saved

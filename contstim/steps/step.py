@@ -10,10 +10,10 @@
         def work(self, reporter: Reporter) -> Outcome[TripletSelection]: ...
 
 The class determines the command `contstim select triplets`, its options and its reference page. It
-also determines the section of study files, the stage of a study, and the record next to the output.
-The docstring is the help page. The annotation of a field marks an input, an output, models or an
-option (see `contstim.options`). If a field is a dataclass, the fields of this dataclass are also
-fields of the step.
+also determines the section of study files and the stage of a study. It determines the record, a
+JSON file next to the output that lists inputs, options and outputs. The docstring is the help page.
+The annotation of a field marks an input, an output, models or an option (see `contstim.options`).
+If a field is a dataclass, the fields of this dataclass are also fields of the step.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ChangedSentences:
         rows: label, sentence, and its score under each model. Scores of language models are
             log-probabilities in nats.
         names: model name → short name for printing.
-        roles: role of each model, printed before its name.
+        roles: role of each model, such as `judge`, printed before the name of the model.
     """
 
     natural: Sentence
@@ -93,7 +93,7 @@ class Outcome(Generic[Value]):
         complete: False if fewer items were found than requested.
         writes: written files that `Step.writes` does not name.
         parts: parts that a command prints on standard output.
-        holds: False if a check failed, such as that of a published claim.
+        holds: False if a check failed, for example the check of a published claim.
         private: whether only the owner may read the record file, because it contains a secret.
     """
 
@@ -111,8 +111,8 @@ class Field:
     """A field of a step or of a group. A group is a dataclass of settings in a field of the step.
 
     Attributes:
-        name: name of the key in a configuration file. The command-line option has the same name,
-            with dashes instead of underscores.
+        name: name of the key in a study file. The command-line option has the same name, with
+            dashes instead of underscores.
         hint: type with annotations.
         default: default value; `MISSING` if the field is required.
         group: name of the step's field that contains the group; empty for a field in no group.
@@ -181,7 +181,7 @@ class Step(Generic[Value]):
         self._move_contexts_to_models()
 
     def _move_contexts_to_models(self) -> None:
-        # Stores and workers identify a model by its specification, which must include the context
+        # In databases and workers, the specification identifies a model, so it needs the context
         contexts = getattr(self, "context", ())
         if not contexts:
             return
@@ -242,7 +242,7 @@ class Step(Generic[Value]):
             yield field, getattr(holder, field.name)
 
     def reads(self) -> tuple[Path, ...]:
-        """Return the files and folders to read, including those of models; some may not exist."""
+        """Return the files and folders to read, including files of models; some may be missing."""
         from contstim.models.catalog import model_files
         from contstim.models.vocabularies import counts_path
 
@@ -256,7 +256,7 @@ class Step(Generic[Value]):
             if not isinstance(field.note, Aside | Writes) and not (inside and field.name == "data")
             for path in _paths(value)
         ]
-        # A model that gives word frequencies has a file of counts next to it
+        # If an input is a model that provides word frequencies, its counts are in a file next to it
         counts = [path for path in map(counts_path, input_files) if path.exists()]
         paths = (
             *inside,
@@ -286,7 +286,7 @@ class Step(Generic[Value]):
         return tuple(model.specification for model in parse_models(self._models()))
 
     def _models(self) -> list[str]:
-        """Return the specifications of models in all fields, with names if they have names."""
+        """Return the specifications of models in all fields, with the names of named models."""
         values = (value for field, value in self.values() if isinstance(field.note, Models))
         return [text for value in values for text in _each(value) if text is not None]
 
@@ -297,7 +297,7 @@ class Step(Generic[Value]):
         return tuple(path for _, path in targets(self))
 
     def store_path(self) -> Path | None:
-        """Return the path of the store that the work reads and writes; None without a store."""
+        """Return the path of the store (the database of scores); None if the work uses none."""
         return None
 
     def options(self) -> dict[str, Any]:
@@ -371,8 +371,8 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
                 reporter.say_once(f"{name} reads {' '.join(tokens)} before the first word.")
     if path is not None:
         # Compute the checksums that are missing or no longer valid. During its work, the step may
-        # have downloaded models from the hub. It may also have written texts, which users can edit
-        # and which are inputs of the next run, into the output folder
+        # have downloaded models from the hub. It may also have written texts into the output
+        # folder. Users can edit these texts, and the next run reads them
         new = [
             file
             for file in step.reads()
@@ -426,7 +426,7 @@ def _fields_of(kind: type[Any]) -> tuple[Field, ...]:
     return tuple(field for field in noted_fields if field.name not in left_out)
 
 
-# mypy refuses classes of steps as arguments of a cached function, so its type is given here
+# mypy refuses classes of steps as arguments of a cached function, so the function has a type here
 fields_of: Callable[..., tuple[Field, ...]] = cache(_fields_of)
 """Return the fields with a note (`Help`) of a step or of a dataclass of settings."""
 
@@ -441,8 +441,8 @@ def variant(
     """Return a subclass of a step, such as the export to one platform.
 
     `page` is the help of the command. `leave_out` has the names of fields that are not options of
-    this command. `settings` maps the name of a field to its new default, or to its type. If it is a
-    type, an instance becomes the default, unless the type has required parameters.
+    this command. `settings` maps the name of a field to its new default, or to its type. In place
+    of a type, an instance becomes the default, unless the type has required parameters.
     """
     for field, kind in settings.items():
         if isinstance(kind, type) and all(

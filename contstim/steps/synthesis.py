@@ -250,7 +250,7 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
     visits = sum(climb.visits for climb in climbs)
     yield (
         f"{about}{_units_text(result)} {quantity(n_steps, 'word')} replaced in "
-        f"{quantity(visits, 'visit')} from {quantity(starts, 'start')}; ended because "
+        f"{quantity(visits, 'visit')} of positions from {quantity(starts, 'start')}; ended because "
         f"{climbs[-1].end}."
     )
     if len(result.searches) > 1:

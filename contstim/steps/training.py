@@ -57,8 +57,8 @@ class TrainNgram(Step["Estimate"], name="train ngram", version=2):
             reporter.warn(str(warning.message))
         sizes = (f"{len(table.keys):,}" for table in trained.tables.orders)
         reporter.say(f"{self.out}: {' + '.join(sizes)} n-grams of order 1 to {self.order}.")
-        # `train_ngram` wrote a record, a JSON file about the model. Keep the facts in it, because
-        # the record of this step replaces this file
+        # `train_ngram` wrote a record, a JSON file about the model. Keep the facts of this record,
+        # because the record of this step replaces the file
         record = Record.from_file(record_path(self.out))
         return Outcome(trained, {} if record is None else record.facts)
 
@@ -190,7 +190,8 @@ class TrainAcceptability(Step["Findings"], name="train acceptability"):
         )
         left_out = {missing.sentence for judged in sets for missing in judged.left_out}
         if left_out:
-            reporter.say(f"Too long: {quantity(len(left_out), 'sentence')}; see left_out.csv.")
+            too_long = quantity(len(left_out), "sentence")
+            reporter.say(f"{too_long} too long for a classifier: see left_out.csv.")
         reporter.say(f"Load a classifier as {models[0].name}; read {self.out / 'report.html'}.")
         tables = (findings.tables[name] for name in ("summary", "features"))
         parts: list[str | Table] = ["Matthews correlation:"]

@@ -46,7 +46,7 @@ def keeps_names(names: str | None, language: str) -> bool:
 
 
 class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
-    """Make a vocabulary: words for the first and other positions of a sentence, repeatable words.
+    """Make a vocabulary: sentence-initial words, words for other positions, and repeatable words.
 
     The minimum count applies to the first position and to the other positions separately.
 
