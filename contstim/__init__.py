@@ -130,11 +130,9 @@ def __getattr__(name: str) -> object:
     if name not in _modules():
         raise AttributeError(f"module 'contstim' has no attribute {name!r}")
     module = _modules()[name]
-    return (
-        import_module(f"{module}.{name}")
-        if module == __name__
-        else getattr(import_module(module), name)
-    )
+    if module == __name__:
+        return import_module(f"{module}.{name}")
+    return getattr(import_module(module), name)
 
 
 def __dir__() -> list[str]:

@@ -31,10 +31,10 @@ def main() -> None:
     """Run the `contstim` program."""
     # During these imports, an interrupt exits at once; later, `_interrupt` handles it
     handler = signal.signal(signal.SIGINT, _exit_at_once)
-    from contstim.cli.output import show_warning
+    from contstim.cli.output import warn
     from contstim.cli.program import app
 
-    warnings.showwarning = show_warning
+    warnings.showwarning = lambda message, *_source: warn(str(message))
     # Keep a handler that is not Python's default: a shell may start jobs that ignore interrupts
     signal.signal(signal.SIGINT, _interrupt if handler is signal.default_int_handler else handler)
     try:

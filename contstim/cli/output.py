@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rich.console import Console
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
     from rich.table import Table
 
     from contstim.steps.step import ChangedSentences
@@ -121,11 +121,6 @@ def warn(text: str) -> None:
         print(f"warning: {printable(text)}", file=sys.stderr)
 
 
-def show_warning(message: Warning | str, *_details: object, **_options: object) -> None:
-    """Print a Python warning without its source line; replaces `warnings.showwarning`."""
-    warn(str(message))
-
-
 _SECONDS_PER_LINE = 60.0
 _as_key = partial(re.compile(r"`([a-z][a-z0-9_]*)`").sub, r"\1")
 
@@ -149,7 +144,7 @@ class ProgressBars(Reporter):
         console = terminal(stderr=True)
         in_notebook = console.is_jupyter and find_spec("ipywidgets") is not None
         self._has_bars = (console.is_terminal or in_notebook) and not quiet
-        self._tasks: dict[str, TaskID] = {}
+
         self._bars: Progress | None = None
         self._over = Event()
 
@@ -158,7 +153,6 @@ class ProgressBars(Reporter):
         if self._bars is not None and self._has_bars:
             self._bars.stop()
         self._over.set()
-        self._tasks.clear()
         self._bars = None
 
     def say(self, text: str) -> None:
@@ -182,10 +176,11 @@ class ProgressBars(Reporter):
         if self.quiet:
             return
         bars = self._bars or self._start_bars()
-        if task not in self._tasks:
+        bar = next((bar for bar in bars.tasks if bar.description == task), None)
+        if bar is None:
             texts: dict[str, Any] = {"before": done, "amount": "", "left": "", "note": ""}
-            self._tasks[task] = bars.add_task(task, **texts)
-        bar = bars.tasks[self._tasks[task]]
+            bars.add_task(task, **texts)
+            bar = bars.tasks[-1]
         amount, remaining = f"{done:,.0f}", ""
         if total:
             percent = f"{100 * done / total:.0f} %"
