@@ -15,9 +15,9 @@ from contstim.english import generate
 from contstim.errors import InputError
 from contstim.files.documents import read_json_object, write_json
 from contstim.files.files import write_text
-from contstim.files.records import Record, record_path, write_record
+from contstim.files.records import write_record
 from contstim.files.tables import write_table
-from contstim.items.stimuli import read_triplets, triplet_columns
+from contstim.items.stimuli import triplet_columns
 from contstim.models.base import conventions
 from contstim.models.catalog import load_model, model_files
 from contstim.models.scoring import score_sentences
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 # Name → (kind, number of epochs, learning rate). The kind is the order of an n-gram model, or the
 # architecture of a network. The models are small, because the demo needs different models, not good
-# ones
+# models
 _SMALL: Any = {"width": 64, "layers": 2, "heads": 2, "window": 32, "dropout": 0}
 _RECURRENT: Any = {"embedding": 64, "hidden": 96, "min_count": 1}
 _MODELS: dict[str, tuple[int | RecurrentSettings | TransformerSettings, int, float]] = {
@@ -113,7 +113,7 @@ def run_demo(
     """Train one model of every kind on the embedded English, and show where the models disagree.
 
     Write models, texts, vocabulary, scores, pairs, triplets and a report page into a folder. Reuse
-    the results of an earlier run of the same demo.
+    the texts, models and scores of an earlier run of the same demo.
 
     Args:
         out: output folder, created if it does not exist.
@@ -168,30 +168,23 @@ def run_demo(
     judged = judge.log_probs(natural)
     likely = [*compress(natural, judged >= np.quantile(judged, _FLOOR_QUANTILE))]
     triplets: list[Triplet] = []
-    path = out / "triplets.csv"
-    # The record is written last; if it is missing, an earlier run was interrupted
-    record = Record.from_file(record_path(path)) if path.is_file() else None
-    earlier = read_triplets(path) if record else ()
-    earlier_models = record.facts.get("models", {}) if record else {}
     for number, (first, second) in enumerate(_DUELS):
         for name in NAMES[len(models) : NAMES.index(second) + 1]:
             vocabulary, _ = shared_vocabulary([train_next(name)], vocabulary)
-        duel = [t for t in earlier if (t.model_1, t.model_2) == (first, second)]
-        pair = models[first], models[second]
-        if not duel or earlier_models | conventions(pair) != earlier_models:
-            reporter.say(f"Searching: {first} against {second} …")
-            # Each pair of models has its own natural sentences
-            starts = likely[number :: len(_DUELS)][:_STARTS]
-            duel = _search_duel(*pair, starts, vocabulary, judge, seed)
-        triplets += duel
-        for triplet in duel:
+        reporter.say(f"Searching: {first} against {second} …")
+        # Each pair of models has its own natural sentences
+        starts = likely[number :: len(_DUELS)][:_STARTS]
+        triplet = _search_duel(models[first], models[second], starts, vocabulary, judge, seed)
+        if triplet is not None:
+            triplets.append(triplet)
             show(triplet)
     triplets.sort(key=lambda triplet: -triplet.controversiality)
     vocabulary.save(out / "vocab.txt")
     facts = {"seed": seed, "models": conventions(models.values())}
     loaded = model_files(model.specification for model in models.values())
-    write_table(path, triplet_columns(triplets))
-    write_record(path, [out / "natural.txt", out / "vocab.txt", *loaded], **facts)
+    write_table(out / "triplets.csv", triplet_columns(triplets))
+    inputs = [out / "natural.txt", out / "vocab.txt", *loaded]
+    write_record(out / "triplets.csv", inputs, **facts)
     reporter.say(f"Scoring {quantity(len(natural), 'new sentence')} and selecting natural pairs …")
     with Store(out / "scores.sqlite") as store:
         to_score = list(filter_sentences(natural, [in_vocabulary(vocabulary)]))
@@ -216,10 +209,10 @@ def train(
     most_epochs: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> LanguageModel:
-    """Train one of the models `NAMES` or the judge; load the model if it was trained before.
+    """Train the judge or one of the models in `NAMES`, and load the model.
 
-    The seed determines a network's initial weights and the order of sentences. `on_progress` is
-    called after every training step of a network.
+    A model that was trained before is only loaded. The seed determines a network's initial weights
+    and the order of sentences. `on_progress` is called after every training step of a network.
 
     Raises:
         InputError: if the folder has a model of this name with another text or other settings.
@@ -269,8 +262,8 @@ def _search_duel(
     vocabulary: Vocabulary,
     judge: LanguageModel,
     seed: int,
-) -> list[Triplet]:
-    """Return a list with the first triplet of three different sentences; empty if there is none.
+) -> Triplet | None:
+    """Return the first triplet of three different sentences; None if no search finds one.
 
     Try each search on all natural sentences before the next search.
     """
@@ -287,5 +280,5 @@ def _search_duel(
             few_changes=search.few_changes(),
         )
         if triplet.distinct:
-            return [triplet]
-    return []
+            return triplet
+    return None
