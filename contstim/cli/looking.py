@@ -176,8 +176,8 @@ def demo(
     """Show the main workflow from start to end, with generated text and small models.
 
     The demo trains a 2-gram, a 3-gram, an RNN, an LSTM, a small GPT-2 and a small BERT in about a
-    minute. As soon as two models are trained, it prints sentences on which they disagree. A second
-    run with the same folder uses the trained models.
+    minute. As soon as two models are trained, the command prints sentences on which these models
+    disagree. A second run with the same folder uses the trained models.
 
     Example: `contstim demo --out contstim-demo`
     """

@@ -42,7 +42,7 @@ def terminal(*, stderr: bool = False) -> Console:
 
 
 def results_table(*header: str, texts: int = 1, title: str | None = None) -> Table:
-    """Return an empty table; its first `texts` columns are for texts, the others for numbers."""
+    """Return an empty table; its first `texts` columns are for texts, all others for numbers."""
     from rich.box import HEAVY_HEAD, SIMPLE_HEAD
     from rich.table import Table
 

@@ -54,22 +54,22 @@ class TrialsStep(Step[Value], name=""):
 
 
 class MakeDesign(TrialsStep[Design], name="design", version=5):
-    """Turn stimuli into the trials of an experiment, and assign them to groups.
+    """Turn stimuli into the trials of an experiment, and assign the trials to groups.
 
     Each triplet gives a trial of its two synthetic sentences. With `--twins`, it also gives two
-    trials of the natural sentence and a synthetic one. Answers to these two trials are less
+    trials of the natural sentence and a synthetic sentence. Answers to these two trials are less
     informative: in experiment 1 of Golan et al. (2023), such an answer gave a quarter to a third of
     the evidence that an answer about two synthetic sentences gave.
 
     No group sees a sentence twice. All groups have the same number of trials of each condition,
     model pair and role. The role of a trial names the model that rejects the synthetic sentence, or
     the model that is right about a minimal pair. An independent check verifies the finished table.
-    The command also writes a certificate, and a summary for ethics committees and the
-    preregistration (`….summary.md`, `….summary.png`).
+    The command also writes the result of this check (a certificate), and a summary for ethics
+    committees and the preregistration (`….summary.md`, `….summary.png`).
 
     After a review, as many trials as possible stay in their groups, and rejected random and catch
     trials are replaced. To replace rejected pairs, minimal pairs and triplets, first run `select
-    natural`, `select minimal-pairs` and `select triplets` with the same review.
+    natural`, `select minimal-pairs` and `select triplets` with the same file of `--review`.
 
     Examples: `contstim design --pairs pairs.csv --triplets selected.csv --sentences natural.txt
     --groups 10 --random-per-group 9 --catch-per-group 12 --out trials.csv`
@@ -195,8 +195,8 @@ def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
             choose sentence_1, such as `Please choose this sentence to show that you read`.
 
     Raises:
-        InputError: if the table cannot be read or lacks a column, or the two sentences of a row are
-            the same.
+        InputError: if the table cannot be read or lacks a column, or if the two sentences of a row
+            are equal.
     """
     readers = {name: (Sentence.parse, name) for name in ("sentence_1", "sentence_2")}
     rows = list(zip(*parsed_columns(path, read_table(path), readers), strict=True))

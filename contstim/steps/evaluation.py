@@ -67,7 +67,7 @@ _MANY = 100  # minimum number of sentences for this warning
 class _Evaluation(Step[Value], name=""):
     """A step that writes a report about scores of models."""
 
-    saved_results = "Finished scores are saved in the store."
+    saved_results = "Finished scores are saved in the database."
     out: ReportFolder
     loading: Loading = DEFAULT_LOADING
     context: ModelContexts = ()
@@ -127,11 +127,11 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
     models: GivenModels = ()
     scores: Annotated[Path | None, Reads("Scores of all sentences, instead of --model.")] = None
     people: Annotated[
-        Path | None, Reads("Human answers; by default those in a checkout of BLiMP (--data).")
+        Path | None, Reads("Human answers; by default the answers in a checkout of BLiMP.")
     ] = None
     published: Annotated[
         Path | None,
-        Reads("Published accuracies; by default those in a checkout of BLiMP (--data)."),
+        Reads("Published accuracies; by default the accuracies in a checkout of BLiMP."),
     ] = None
     settings: MinimalPairSettings = MINIMAL_PAIRS
     execution: ScoringExecution = LOCAL_SCORING
@@ -294,7 +294,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
         ),
     ]
     reference: Annotated[str | None, Models("Causal model to compare scores with.")] = None
-    word_list: Annotated[Path | None, Reads("Words, one per line, instead of random ones.")] = None
+    word_list: Annotated[Path | None, Reads("Words, one per line; by default random words.")] = None
     sample: Annotated[int, Help("Number of random sentences; 0 for all.", at_least=0)] = 0
     words: Annotated[int, Help("Number of words to draw from the frequencies.", at_least=1)] = 500
     carrier: Annotated[tuple[str, ...], Help("Neutral sentence, with '_' for the word.")] = (
@@ -357,12 +357,12 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
 
 
 class CompareModels(_Evaluation["Findings"], name="compare", version=2):
-    """Compare how models or scoring rules order sentences, and find where they disagree most.
+    """Compare how models or scoring rules order sentences, and find their strongest disagreements.
 
-    For every two models, writes their rank correlation, the proportion of sentence pairs that they
-    order in the same way, and the sentences on which they disagree most. Prints a command that
-    selects natural controversial pairs. With two models or more (`--model`), also prints a command
-    that synthesizes sentences.
+    For every two models, writes their rank correlation, the proportion of sentence pairs that both
+    models order in the same way, and the sentences on which the models disagree most. Prints a
+    command that selects natural controversial pairs. With two models or more (`--model`), also
+    prints a command that synthesizes sentences.
 
     Example: `contstim compare --model hf:runs/bert@chain --model hf:runs/bert@pll-original
     --sentences natural.txt --out compared`
@@ -372,7 +372,7 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
         tuple[Path, ...], Reads("A table of scores, written by `score`.", content="scores")
     ] = ()
     models: GivenModels = ()
-    sentences: Annotated[Path | None, Reads("Sentences; by default those of the tables.")] = None
+    sentences: Annotated[Path | None, Reads("Sentences; by default all of the tables.")] = None
     top: Annotated[int, Help("Number of sentences to list for two models.", at_least=1)] = 10
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""Fields that several steps share, and functions that read their texts and words."""
+"""Fields that several steps share, and functions that read texts and words for steps."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class ScoreSentences(Step[list[ModelScores]], name="score", version=3):
     --out scores.csv --bounds bounds.csv`
     """
 
-    saved_results = "Finished scores are saved in the store."
+    saved_results = "Finished scores are saved in the database."
     models: GivenModels
     sentences: Annotated[Path, replace(SENTENCES, kind="sentences|trials")]
     out: Annotated[
@@ -113,7 +113,7 @@ class ScoreSentences(Step[list[ModelScores]], name="score", version=3):
         """Check that options are compatible with `per_word`, and that a model fits `bounds`."""
         if not self.per_word and (self.by == "token" or self.boundary_correction):
             raise InputError(
-                "`by` and `boundary_correction` need `per_word`. Set it, or remove them."
+                "`by` and `boundary_correction` need `per_word`. Set `per_word`, or remove both."
             )
         if self.per_word and self.out.suffix.lower() == ".npz":
             raise InputError(f"A table of words cannot be .npz. Use {', '.join(TABLE_KINDS)}.")

@@ -56,7 +56,7 @@ GivenCounts = Annotated[
     Path | None,
     Reads(
         "A table with the columns model_1, model_2 and per_pair. It sets the number of items for "
-        "some pairs of models, if these need another number.",
+        "pairs of models that need another number.",
         content="pair counts",
     ),
 ]
@@ -70,7 +70,7 @@ def _counts(path: Path | None) -> tuple[tuple[str, str, int], ...]:
 class SelectPairs(Step[NaturalSelection], name="select natural", version=3):
     """Select natural sentence pairs on which two models disagree most (Golan et al. 2023, Eq. 5).
 
-    The certificate next to the table has the objective and its proven bound. If they are equal, the
+    The certificate next to the table has the objective and its proven bound. If both are equal, the
     selection is optimal.
 
     After a review, no sentence of a rejected item is selected. As many other reviewed pairs as
@@ -139,7 +139,7 @@ def _tell_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter
     if unequal:
         reporter.warn(
             f"in {unequal:,} {of_all} the sentences differ in their number of words, and longer "
-            "ones are less likely under every model. Set `same_length`."
+            "sentences are less likely under every model. Set `same_length`."
         )
     if agreed:
         reporter.warn(
@@ -153,12 +153,13 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
     """Select triplets of a natural and two synthetic sentences, with as few new words as possible.
 
     The command excludes and counts two kinds of triplets. In the first kind, a rejected sentence is
-    too likely: its log-probability is less than --enough nats below that of the natural sentence.
-    In the second kind, the sentences are not all different, because a search found nothing better
-    than the natural sentence. By default, the selection has the fewest new words with another part
-    of speech than the replaced words. Among all such selections, it has the fewest new words.
+    too likely: its log-probability is less than --enough nats below the log-probability of the
+    natural sentence. In the second kind, the sentences are not all different, because a search
+    found nothing better than the natural sentence. By default, the selection has the fewest new
+    words with another part of speech than the replaced words. Among all such selections, it has the
+    fewest new words.
 
-    The certificate next to the table has the objective and its proven bound. They are equal unless
+    The certificate next to the table has the objective and its proven bound. Both are equal unless
     the time limit (--seconds) is reached.
 
     After a review, no rejected triplet is selected. As many other reviewed triplets as possible
@@ -269,7 +270,7 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
     as possible stay selected. If such a pair cannot stay, a warning names the pair and the rule
     that it would break.
 
-    The certificate next to the table has the objective and its proven bound. If they are equal, the
+    The certificate next to the table has the objective and its proven bound. If both are equal, the
     selection is optimal.
 
     Example: `contstim select minimal-pairs --pairs results/pairs.csv --per-pair 20

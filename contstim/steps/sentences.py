@@ -214,8 +214,8 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=6):
     The command excludes headings in capitals, and lines that do not start and end like a sentence.
     It excludes lines with abbreviations, blocked words or parts of addresses. In English, it also
     excludes lines without a finite verb or a main clause. Of sentences that differ by one word, it
-    keeps the first. With --judge, it also excludes the half of the sentences that the judge finds
-    less likely, and sentences with a very unlikely word.
+    keeps the first. With --judge (a language model), it also excludes the half of the sentences
+    that the judge finds less likely, and sentences with a very unlikely word.
 
     With --for-models M, the command prints the number of sentences that a study of M models needs.
     If the text has too few, the exit status is 3. For each rule, the command then prints the number
@@ -261,7 +261,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=6):
         if models is not None:
             return sentences_needed(models, **numbers)
         if any(number != getattr(type(self), name) for name, number in numbers.items()):
-            raise InputError("The numbers of a study need `for_models`. Set it, or remove them.")
+            raise InputError("Numbers of a study need `for_models`. Set it, or remove the numbers.")
         return None
 
     def work(self, reporter: Reporter) -> Outcome[tuple[Sentence, ...]]:

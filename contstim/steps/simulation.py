@@ -73,7 +73,7 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
     ]
     participants: Annotated[int, Help("Participants per group.", at_least=1)] = ANSWERS
     power_groups: Annotated[
-        int | None, Help("Number of groups; by default that of the trials.", at_least=1)
+        int | None, Help("Number of groups; by default the groups of the trials.", at_least=1)
     ] = None
     ceiling: Annotated[
         float | None,
@@ -235,7 +235,7 @@ class SimulateResponses(Step["Sequence[Response]"], name="simulate"):
             times = "a third or three times" if random < 5 else "half or twice"
             reporter.warn(
                 f"noise is calibrated on {quantity(random, 'random natural pair')} only. "
-                f"Calibrated on other pairs, it may be {times} as large. Use at least {_MIN_PAIRS} "
+                f"With other pairs, the noise may be {times} as large. Use at least {_MIN_PAIRS} "
                 "random pairs (`random_per_group` of the design), or set `noise` in nats."
             )
         people = artificial_participants(

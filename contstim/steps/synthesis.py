@@ -110,7 +110,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
         if symmetric and (search.enough or search.judge):
             field = "enough" if search.enough else "judge"
             raise InputError(
-                f"`{field}` needs the `objective` accept-reject. Set it, or remove `{field}`."
+                f"`{field}` needs the `objective` accept-reject. Set both, or remove `{field}`."
             )
         models = load_scorers([*self.accept, *self.reject, *search.judge], self.loading)
         words, n_dropped = words_offered(self.vocabulary, models, [natural], search, reporter)
@@ -167,7 +167,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
 
 
 def _sds_of(models: Sequence[Scorer], reporter: Reporter) -> dict[str, float]:
-    """Return model → standard deviation of its scores; empty if all units are nats."""
+    """Return model → standard deviation of the model's scores; empty if all units are nats."""
     if all(model.convention.is_log_probability for model in models):
         return {}
     # Skip sentences with words that a model does not know: all unknown words have the same score
@@ -195,7 +195,7 @@ def words_offered(
 ) -> tuple[Vocabulary, int]:
     """Return the vocabulary, and the number of words excluded because a model does not know them.
 
-    Without a path, the vocabulary is that of `default_vocabulary`. Words of `sentences` that a
+    Without a path, the vocabulary comes from `default_vocabulary`. Words of `sentences` that a
     model does not know are reported.
 
     Raises:

@@ -170,7 +170,7 @@ class TrainAcceptability(Step["Findings"], name="train acceptability"):
             trust_remote_code=self.trust_remote_code,
             on_progress=lambda number, now: tell_training(reporter, f"restart {number}", now),
         )
-        # Evaluate the saved classifiers, because users will load these
+        # Evaluate the saved classifiers, because users will load these classifiers
         folders = [training.out for training in done]
         loading = Loading(device=self.device, trust_remote_code=self.trust_remote_code)
         models = [load_classifier(str(f), name=f"classifier:{f}", loading=loading) for f in folders]

@@ -145,7 +145,7 @@ class SearchTriplets(SearchesTriplets, Step["TripletResults"], name="triplets", 
     --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --enough 3 --out triplets.csv`
     """
 
-    saved_results = "All results so far are saved in the store."
+    saved_results = "All results so far are saved in the database."
     leave_out = frozenset({"max_scored"})
     models: GivenModels
     sentences: Sentences
@@ -256,7 +256,7 @@ def tell_missing(results: TripletResults, reporter: Reporter) -> None:
                 f"{quantity(skipped, 'natural sentence')} ({reasons}); "
             )
             if pair.missing:
-                reporter.warn(f"{text}{pair.missing:,} of them could not be replaced.")
+                reporter.warn(f"{text}{pair.missing:,} of these sentences could not be replaced.")
             else:
                 reporter.say(f"{text}all replaced.")
 

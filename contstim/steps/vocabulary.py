@@ -135,8 +135,8 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
             write_table(left_out, columns_of(DroppedWord, text_words.dropped))
         if self.table is not None:
             write_table(self.table, tokens_of_words(scorers, offered))
-        # Number of words that each model knows, before other models exclude some of them. The
-        # model with the smallest number excludes the most words
+        # Number of words that each model knows, before other models exclude some of these words.
+        # The model with the smallest number excludes the most words
         n_words = {m.name: int(m.knows(offered.words).sum()) for m in scorers}
         counts = {"initial": len(words.initial), "inner": len(words.inner), "dropped": len(dropped)}
         reporter.say(
@@ -173,7 +173,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         """
         if self.every_word:
             if self.word_choice != _default_choice() | {"every_word": True}:
-                raise InputError("`every_word` excludes no words. Remove it, or the other rules.")
+                raise InputError("`every_word` excludes no words. Remove it or the other rules.")
             return None
         band = (-float("inf"), float("inf"))
         if self.zipf is not None:
