@@ -50,7 +50,7 @@ class Reporter:
         """
 
     def show(self, tables: Callable[[], Iterable[Part]]) -> None:
-        """Offer preliminary results. `tables` returns them; it is called only if they are shown."""
+        """Offer preliminary results; only a reporter that shows results calls `tables`."""
 
     def reading(self, task: str, items: Iterable[_Item]) -> Iterator[_Item]:
         """Yield the items; after every 10,000 items, report the number of items so far."""
@@ -61,7 +61,7 @@ class Reporter:
 
 
 def forwarding(reporter: Reporter, **replacements: Callable[..., None]) -> Reporter:
-    """Return a reporter that forwards all calls to `reporter`, except those in `replacements`."""
+    """Return a reporter that forwards calls to `reporter`, except for methods in `replacements`."""
     forwarder = Reporter()
     for name in ("say", "say_once", "warn", "record", "progress", "show"):
         setattr(forwarder, name, replacements.get(name) or getattr(reporter, name))

@@ -148,7 +148,7 @@ def _print_plan(planned: StudyPlan) -> None:
     for row in planned.stages:
         if row.reason:
             print(f"The time of {row.stage} is unknown: {row.reason}.")
-    exceptions = f" without {', '.join(planned.unknown)}" if planned.unknown else ""
+    exceptions = f", not counting {', '.join(planned.unknown)}" if planned.unknown else ""
     print(f"A run takes {duration_range(planned.shortest, planned.longest)}{exceptions}.")
     if planned.longest > 2 * planned.shortest or planned.unknown:
         if any(row.stage.startswith("model ") and row.state != "done" for row in planned.stages):

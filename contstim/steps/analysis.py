@@ -284,7 +284,7 @@ Controls: TypeAlias = tuple[Sequence[Row], Sequence[Row]]
 
 
 class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
-    """Fit mixed models of answers with random effects of people and items, and compare models.
+    """Fit mixed models of answers, with random effects of people and items, to compare models.
 
     For each language model, an ordinal mixed model predicts the ratings of 1 to 6. Its predictor is
     the log-probability ratio of the two sentences under the language model. For choices, the mixed

@@ -51,7 +51,9 @@ if TYPE_CHECKING:
 
 
 class ScoreSentences(Step[list[ModelScores]], name="score", version=3):
-    """Score sentences under models: log-probabilities, a row per sentence, a column per model.
+    """Score sentences under models, and write a table with a row per sentence.
+
+    The table has a column for each model, with log-probabilities.
 
     Scores are saved during the run, so an interrupted run continues where it stopped. No sentence
     with a saved score is scored again. With `--executor processes` or `ray`, the sentences are

@@ -209,7 +209,7 @@ _ODD_WORDS = 0.01  # share of the words that count as very unlikely
 
 
 class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=6):
-    """Find natural sentences in a text: complete, of one length, without repeated words.
+    """Find natural sentences in a text: complete sentences of one length, without repeated words.
 
     The command excludes headings in capitals, and lines that do not start and end like a sentence.
     It excludes lines with abbreviations, blocked words or parts of addresses. In English, it also

@@ -50,9 +50,10 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
 
     The minimum count applies to the first position and to the other positions separately.
 
-    The command excludes initials, parts of addresses, abbreviations, names, blocked words, and
-    words with capitals inside the word or inside a sentence. A table next to the vocabulary lists
-    the excluded strings with the reasons (vocab.txt.dropped.csv).
+    The command excludes initials, parts of addresses, abbreviations, names and blocked words. It
+    excludes words with capitals inside the word, and words that are capitalised inside a sentence.
+    A table next to the vocabulary lists the excluded strings with the reasons
+    (vocab.txt.dropped.csv).
 
     With --model, the vocabulary contains only words that every model knows. A comparison of models
     can be biased if a word has more tokens under one model than under another. Exclude such words
