@@ -190,8 +190,7 @@ class TrainAcceptability(Step["Findings"], name="train acceptability"):
         )
         left_out = {missing.sentence for judged in sets for missing in judged.left_out}
         if left_out:
-            too_long = quantity(len(left_out), "sentence")
-            reporter.say(f"{too_long} too long for a classifier: see left_out.csv.")
+            reporter.say(f"Too long: {quantity(len(left_out), 'sentence')}; see left_out.csv.")
         reporter.say(f"Load a classifier as {models[0].name}; read {self.out / 'report.html'}.")
         tables = (findings.tables[name] for name in ("summary", "features"))
         parts: list[str | Table] = ["Matthews correlation:"]
