@@ -96,6 +96,4 @@ def _claims(compared: Claims, path: Path) -> tuple[list[str | Table], bool]:
     verdicts = ["holds" if held else "does not hold" for held in holds]
     rows = [*zip(about, published, ours, verdicts, strict=True)]
     table = Table(("claim", "published", "ours", ""), rows, texts=4)
-    parts: list[str | Table] = ["Published claims:", table]
-    parts += [f"{sum(holds)} of {len(rows)} claims hold."]
-    return parts, all(holds)
+    return ["Published claims:", table, f"{sum(holds)} of {len(rows)} claims hold."], all(holds)

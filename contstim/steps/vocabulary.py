@@ -95,11 +95,9 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
     context: ModelContexts = ()
 
     def writes(self) -> tuple[Path, ...]:
-        """Return the vocabulary, the table of excluded words if there is one, and other tables."""
-        out, *further = super().writes()
-        if self.text is None or self.every_word:
-            return out, *further
-        return out, Path(f"{out}.dropped.csv"), *further
+        """Return the vocabulary, and the tables that the settings request."""
+        has_dropped = self.text is not None and not self.every_word
+        return (*super().writes(), *([Path(f"{self.out}.dropped.csv")] if has_dropped else []))
 
     def check(self) -> None:
         """Check that options do not exclude each other, and that each option has an effect."""
