@@ -63,7 +63,7 @@ def models(
     rows = [(f"{family.name}:", family.summary, ", ".join(family.rules)) for family in families()]
     print_rows(("family", "what it is", "scoring rules"), rows, texts=3, title="Families")
     entries = [(name, *entry) for name, entry in CATALOGUE.items()]
-    header = ("name", "stands for", "what it is")
+    header = ("name", "specification", "what it is")
     print_rows(header, entries, texts=3, title="Models of Golan et al. (2023)")
 
 

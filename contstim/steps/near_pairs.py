@@ -89,8 +89,8 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
         ]
         usable = [usable[row] for row in readable_by(models, usable)[0]]
         if n_over := len(sentences) - len(usable):
-            why = "a single word, words outside the vocabulary, or too long for a model"
-            reporter.say(f"{quantity(n_over, 'sentence')} skipped: {why}.")
+            why = "one word, words outside the vocabulary, or too many tokens for a model"
+            reporter.say(f"Skipped: {quantity(n_over, 'sentence')} with {why}.")
         rules = [*filter(None, [no_repeats(words.repeatable), capitals(words)])]
         tags, names = tag_table(search.tags), tuple(model.name for model in models)
         sds = None

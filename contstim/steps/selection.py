@@ -232,7 +232,7 @@ def _remark_objective(
         by_nats = {
             "controversiality": "identifies the better of two models less often than a random "
             "selection (.66 against .85 of the time with one triplet of the 2023 study)",
-            "worst-rank": "prefers triplets with many nats, as `controversiality` does",
+            "worst-rank": "prefers triplets with large drops in nats, as `controversiality` does",
         }[question.objective]
         reporter.warn(
             f"`objective` {question.objective} {by_nats}. Remove `objective`, unless you repeat an "
