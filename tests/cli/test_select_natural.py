@@ -48,4 +48,4 @@ def test_near_pairs_reports_pairs_and_skipped_sentences(folder: Path) -> None:
     assert f" {len(pairs.pairs)} " in row
     (folder / "natural.txt").write_text("Stop.\nThe xylophone sleeps.\n", encoding="utf-8")
     result = run(folder, *arguments, status=3)
-    assert "2 sentences skipped: a single word, words outside the vocabulary" in result.stderr
+    assert "Skipped: 2 sentences with one word, words outside the vocabulary" in result.stderr
