@@ -233,8 +233,8 @@ def verify(
 
     An archive (a folder or a zip) is also compared with its archive.json, which reveals edited,
     added and removed files. If the archive was run again, `verify` compares the new results with
-    the archived ones. The exit status is 1 if a file is edited, added, missing, stale, unfinished
-    or unreadable.
+    the archived results. The exit status is 1 if a file is edited, added, missing, stale,
+    unfinished or unreadable.
 
     Example: `contstim verify my-study`
     """

@@ -84,7 +84,7 @@ ReportFolder = Annotated[
 Reviews = Annotated[
     tuple[Path, ...],
     Reads(
-        "A file of reviews. If there were several rounds of reviews, name their files in the order "
+        "A file of reviews. If there were several rounds of reviews, name the files in the order "
         "of the rounds. Items that no reviewer rejected are kept if possible.",
         content="reviews",
     ),
