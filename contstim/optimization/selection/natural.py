@@ -48,7 +48,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Stratum:
-    """Sentences that are ranked among each other, and the number of pairs to select from them.
+    """Sentences that are ranked among each other, and the program that selects pairs of them.
+
+    Candidates of the program are the kept pairs, then the sentences of each source. A kept pair is
+    a pair that was reviewed and not rejected.
 
     Attributes:
         words: number of words of each sentence; 0 if lengths may differ.
@@ -57,6 +60,8 @@ class Stratum:
         counts: pair of models → number of sentence pairs to select. Each key names the models in
             the order of the table.
         agreeing: whether the model that rejects a sentence may rank it at or above the median.
+        review: review of earlier selections, if there is one.
+        all_kept: kept items of each file of the review, the last file first.
     """
 
     table: ScoreTable
@@ -65,6 +70,8 @@ class Stratum:
     usable: BoolArray
     counts: Mapping[ModelPair, int]
     agreeing: bool
+    review: Review | None = None
+    all_kept: KeptItems = ()
 
     @cached_property
     def doubled(self) -> IntArray:
@@ -72,10 +79,15 @@ class Stratum:
         return np.stack([doubled_ranks(column) for column in self.table.log_probs[self.rows].T])
 
     @cached_property
-    def sources(self) -> list[tuple[str, str, int]]:
-        """Rejecting model, accepting model and number of sentences to select, for each source."""
+    def sources(self) -> dict[tuple[str, str], int]:
+        """Rejecting and accepting model of each source → number of sentences to select."""
         counts = {frozenset(models): count for models, count in self.counts.items()}
-        return [(*pair, counts[frozenset(pair)]) for pair in permutations(self.table.models, 2)]
+        return {pair: counts[frozenset(pair)] for pair in permutations(self.table.models, 2)}
+
+    @property
+    def of_length(self) -> str:
+        """Number of words of each sentence, for messages; empty if lengths may differ."""
+        return f" of {self.words} words" if self.words else ""
 
     def admits(self, rejecting: IntArray, accepting: IntArray) -> BoolArray:
         """Return a mask of the sentences that one model may reject and another accept.
@@ -108,6 +120,138 @@ class Stratum:
         content = rows if sentences is None else (first, second)
         name = content_id("pair", *models, *content)
         return Pair(name, *models, first, second, *rows, *ranks.ravel().tolist())
+
+    @cached_property
+    def kept_pairs(self) -> dict[str, Pair]:
+        """Identifier → kept pair that can be selected from this stratum."""
+        pairs: dict[str, Pair] = {}
+        usable = {*self.rows[self.usable].tolist()}
+        for item_id, item in (entry for items in self.all_kept for entry in items.items()):
+            rows = tuple(self.table.rows.get(sentence, -1) for sentence in item.sentences)
+            models = (item.model_1, item.model_2)
+            if usable.issuperset(rows) and models in self.counts:
+                pair = replace(self.pair(models, (rows[0], rows[1])), trial_id=item_id)
+                accepted = min(pair.rank_1_model_2, pair.rank_2_model_1) >= 0.5
+                below = max(pair.rank_1_model_1, pair.rank_2_model_2) < 0.5
+                if accepted and (below or self.agreeing):
+                    pairs[item_id] = pair
+        return pairs
+
+    @cached_property
+    def free(self) -> tuple[BoolArray, BoolArray]:
+        """Masks of two sets, (n,) each: usable sentences not rejected; sentences in kept trials."""
+        sentences, usable = self.table.sentences, self.usable
+        if self.review is None or sentences is None:
+            return usable, np.zeros_like(usable)
+        rejected, is_in_trial = (
+            np.array([sentences[row].words in words for row in self.rows.tolist()])
+            if words
+            else np.zeros_like(usable)
+            for words in (self.review.rejected_words, self.review.shown_words)
+        )
+        return usable & ~rejected, is_in_trial
+
+    @cached_property
+    def arcs(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Index of the source, index of the sentence, and doubled rank of each candidate sentence.
+
+        See `select_natural` for the choice of candidates. Sentences in kept trials count as the
+        most expensive ones.
+        """
+        doubled, (free, is_in_trial) = self.doubled, self.free
+        keys = doubled + is_in_trial * (2 * doubled.shape[1] + 1)
+        demand = sum(self.sources.values())
+        indices, costs = [], []
+        for reject, accept in permutations(range(len(doubled)), 2):
+            admitted = np.flatnonzero(free & self.admits(doubled[reject], doubled[accept]))
+            key = keys[reject, admitted]
+            if len(key) > demand:
+                # Keep all sentences that tie with the last candidate; `argsort` below breaks ties
+                near = key <= np.partition(key, demand - 1)[demand - 1]
+                admitted, key = admitted[near], key[near]
+            # Ties: lower row numbers first
+            cheapest = admitted[np.argsort(key, kind="stable")[:demand]]
+            indices.append(cheapest)
+            costs.append(doubled[reject, cheapest])
+        sources = np.repeat(np.arange(len(indices)), list(map(len, indices)))
+        return sources, np.concatenate(indices), np.concatenate(costs)
+
+    @cached_property
+    def program(self) -> Program:
+        """Program with two kinds of rules.
+
+        Each source needs a certain number of sentences, and no sentence is used twice.
+        """
+        from scipy.sparse import csr_array
+
+        sources, indices, ranks = self.arcs
+        pairs, n_kept = [*self.kept_pairs.values()], len(self.kept_pairs)
+        rows = np.array([(p.row_1, p.row_2) for p in pairs], dtype=np.int64).reshape(-1, 2)
+        kept_indices = np.searchsorted(self.rows, rows)
+        # The cost of a pair is the sum of two doubled ranks
+        both_ranks = np.array([p.rank_1_model_1 + p.rank_2_model_2 for p in pairs])
+        kept_costs = np.rint(2 * len(self.rows) * both_ranks)
+        all_indices = np.concatenate([kept_indices.ravel(), indices])
+        used, sentence_indices = np.unique(all_indices, return_inverse=True)
+        number = {source: k for k, source in enumerate(self.sources)}
+        both = [(number[p.model_1, p.model_2], number[p.model_2, p.model_1]) for p in pairs]
+        columns = np.concatenate([np.repeat(np.arange(n_kept), 2), n_kept + np.arange(len(ranks))])
+        # Rules on the number of sentences of each source, then on the use of each sentence
+        kept_sources = np.array(both, dtype=np.int64).reshape(-1)
+        rule_numbers = [kept_sources, sources, len(self.sources) + sentence_indices]
+        shape = (len(self.sources) + len(used), n_kept + len(ranks))
+        entries = (np.ones(2 * len(columns)), (np.concatenate(rule_numbers), np.tile(columns, 2)))
+        need = np.array([*self.sources.values()])
+        is_in_trial = np.append(np.zeros(n_kept, np.bool_), self.free[1][indices])
+        goals = review_goals(self.all_kept, self.candidate_of_item, is_in_trial)
+        texts = self.table.sentences
+        return Program(
+            [*goals, np.concatenate([kept_costs, ranks])],
+            csr_array(entries, shape=shape).tocsc(),
+            np.concatenate([need, np.zeros(len(used))]).astype(float),
+            np.concatenate([need, np.ones(len(used))]).astype(float),
+            [
+                *(
+                    f"sentences{self.of_length} that {r} rejects and {a} accepts"
+                    for r, a in self.sources
+                ),
+                *(
+                    f"a sentence is in one pair ({row if texts is None else texts[row].text!r})"
+                    for row in self.rows[used].tolist()
+                ),
+            ],
+            ["per_pair"] * len(self.sources) + [""] * len(used),
+        )
+
+    def pairs(self, chosen: BoolArray) -> list[Pair]:
+        """Make the selected pairs: kept pairs, and pairs of the other chosen sentences."""
+        sources, indices, _ = self.arcs
+        pairs = [*compress(self.kept_pairs.values(), chosen)]
+        used = np.flatnonzero(chosen[len(self.kept_pairs) :])
+        number = {source: k for k, source in enumerate(self.sources)}
+        for models in self.counts:
+            # Sentences that model_1 rejects, then sentences that model_2 rejects
+            sides = (
+                self.rows[indices[used[sources[used] == number[source]]]].tolist()
+                for source in (models, models[::-1])
+            )
+            matches = match_sentences(self.table.sentences, *sides)
+            pairs += [self.pair(models, rows) for rows in matches]
+        return pairs
+
+    def changed(self, chosen: BoolArray) -> tuple[ChangedItem, ...]:
+        """Return the kept pairs that are not chosen."""
+        return changed_items(self.program, self.candidate_of_item, chosen, hard=self.of_sentences)
+
+    @property
+    def candidate_of_item(self) -> dict[str, int]:
+        """Identifier of a kept pair → index of its candidate."""
+        return {item_id: number for number, item_id in enumerate(self.kept_pairs)}
+
+    @property
+    def of_sentences(self) -> range:
+        """Indices of the rules that no sentence is used twice."""
+        return range(len(self.sources), len(self.program.names))
 
 
 def strata(
@@ -232,7 +376,10 @@ def select_natural(
     if review is not None and table.sentences is None:
         raise InputError("A review needs texts. Add the column 'sentence' to the table of scores.")
     kept_items = [] if review is None else review.kept_items(ItemKind.PAIR)
-    parts = [_Part(part, review, kept_items) for part in strata(table, question, excluded)]
+    parts = [
+        replace(stratum, review=review, all_kept=kept_items)
+        for stratum in strata(table, question, excluded)
+    ]
     solutions = [solve(part.program) for part in parts]
     if None in solutions:
         raise _infeasible(table, question, parts, excluded)
@@ -242,13 +389,13 @@ def select_natural(
         (pair for part, solution in solved for pair in part.pairs(solution.chosen)),
         key=lambda pair: (order[pair.model_1, pair.model_2], pair.row_1),
     )
-    largest = [2 * len(part.stratum.rows) for part in parts]  # doubled ranks
+    largest = [2 * len(part.rows) for part in parts]  # doubled ranks
     objective, bound = (
         float(sum(map(Fraction, map(round, values), largest)))
         for values in ([s.objective for _, s in solved], [s.bound for _, s in solved])
     )
     exact = all(solution.exact for _, solution in solved)
-    n_candidates = sum(part.stratum.n_candidates() for part in parts)
+    n_candidates = sum(part.n_candidates() for part in parts)
     certificate = Certificate.of(question, (objective, bound), n_candidates, TIE_RULE, exact)
     changed = [item for part, solution in solved for item in part.changed(solution.chosen)]
     candidates = {item_id for part in parts for item_id in part.kept_pairs}
@@ -257,155 +404,6 @@ def select_natural(
     selection = NaturalSelection(tuple(pairs), certificate, tuple(changed))
     verify_natural(table, selection, excluded=excluded, review=review)
     return replace(selection, certificate=replace(certificate, seconds=perf_counter() - started))
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """The program of a stratum.
-
-    Its candidates are the kept pairs, then the sentences of each source.
-
-    Attributes:
-        all_kept: kept items (reviewed and not rejected) of each file of the review, the last file
-            first.
-    """
-
-    stratum: Stratum
-    review: Review | None
-    all_kept: KeptItems
-
-    @cached_property
-    def kept_pairs(self) -> dict[str, Pair]:
-        """Identifier → kept pair that can be selected from this stratum."""
-        pairs: dict[str, Pair] = {}
-        usable = {*self.stratum.rows[self.stratum.usable].tolist()}
-        for item_id, item in (entry for items in self.all_kept for entry in items.items()):
-            rows = tuple(self.stratum.table.rows.get(sentence, -1) for sentence in item.sentences)
-            models = (item.model_1, item.model_2)
-            if usable.issuperset(rows) and models in self.stratum.counts:
-                pair = replace(self.stratum.pair(models, (rows[0], rows[1])), trial_id=item_id)
-                accepted = min(pair.rank_1_model_2, pair.rank_2_model_1) >= 0.5
-                below = max(pair.rank_1_model_1, pair.rank_2_model_2) < 0.5
-                if accepted and (below or self.stratum.agreeing):
-                    pairs[item_id] = pair
-        return pairs
-
-    @cached_property
-    def free(self) -> tuple[BoolArray, BoolArray]:
-        """Masks of two sets, (n,) each: usable sentences not rejected; sentences in kept trials."""
-        sentences, usable = self.stratum.table.sentences, self.stratum.usable
-        if self.review is None or sentences is None:
-            return usable, np.zeros_like(usable)
-        rejected, is_in_trial = (
-            np.array([sentences[row].words in words for row in self.stratum.rows.tolist()])
-            if words
-            else np.zeros_like(usable)
-            for words in (self.review.rejected_words, self.review.shown_words)
-        )
-        return usable & ~rejected, is_in_trial
-
-    @cached_property
-    def arcs(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Index of the source, index of the sentence, and doubled rank of each candidate sentence.
-
-        See `select_natural` for the choice of candidates. Sentences in kept trials count as the
-        most expensive ones.
-        """
-        doubled, (free, is_in_trial) = self.stratum.doubled, self.free
-        keys = doubled + is_in_trial * (2 * doubled.shape[1] + 1)
-        demand = sum(count for *_, count in self.stratum.sources)
-        indices, costs = [], []
-        for reject, accept in permutations(range(len(doubled)), 2):
-            admitted = np.flatnonzero(free & self.stratum.admits(doubled[reject], doubled[accept]))
-            key = keys[reject, admitted]
-            if len(key) > demand:
-                # Keep all sentences that tie with the last candidate; `argsort` below breaks ties
-                near = key <= np.partition(key, demand - 1)[demand - 1]
-                admitted, key = admitted[near], key[near]
-            # Ties: lower row numbers first
-            cheapest = admitted[np.argsort(key, kind="stable")[:demand]]
-            indices.append(cheapest)
-            costs.append(doubled[reject, cheapest])
-        sources = np.repeat(np.arange(len(indices)), list(map(len, indices)))
-        return sources, np.concatenate(indices), np.concatenate(costs)
-
-    @cached_property
-    def program(self) -> Program:
-        """Program with two kinds of rules.
-
-        Each source needs a certain number of sentences, and no sentence is used twice.
-        """
-        from scipy.sparse import csr_array
-
-        sources, indices, ranks = self.arcs
-        stratum, pairs, n_kept = self.stratum, [*self.kept_pairs.values()], len(self.kept_pairs)
-        rows = np.array([(p.row_1, p.row_2) for p in pairs], dtype=np.int64).reshape(-1, 2)
-        kept_indices = np.searchsorted(stratum.rows, rows)
-        # The cost of a pair is the sum of two doubled ranks
-        both_ranks = np.array([p.rank_1_model_1 + p.rank_2_model_2 for p in pairs])
-        kept_costs = np.rint(2 * len(stratum.rows) * both_ranks)
-        all_indices = np.concatenate([kept_indices.ravel(), indices])
-        used, sentence_indices = np.unique(all_indices, return_inverse=True)
-        number = {source[:2]: k for k, source in enumerate(stratum.sources)}
-        both = [(number[p.model_1, p.model_2], number[p.model_2, p.model_1]) for p in pairs]
-        columns = np.concatenate([np.repeat(np.arange(n_kept), 2), n_kept + np.arange(len(ranks))])
-        # Rules on the number of sentences of each source, then on the use of each sentence
-        kept_sources = np.array(both, dtype=np.int64).reshape(-1)
-        rule_numbers = [kept_sources, sources, len(stratum.sources) + sentence_indices]
-        shape = (len(stratum.sources) + len(used), n_kept + len(ranks))
-        entries = (np.ones(2 * len(columns)), (np.concatenate(rule_numbers), np.tile(columns, 2)))
-        of_length = f" of {stratum.words} words" if stratum.words else ""
-        need = np.array([count for *_, count in stratum.sources])
-        is_in_trial = np.append(np.zeros(n_kept, np.bool_), self.free[1][indices])
-        goals = review_goals(self.all_kept, self.candidate_of_item, is_in_trial)
-        texts = stratum.table.sentences
-        return Program(
-            [*goals, np.concatenate([kept_costs, ranks])],
-            csr_array(entries, shape=shape).tocsc(),
-            np.concatenate([need, np.zeros(len(used))]).astype(float),
-            np.concatenate([need, np.ones(len(used))]).astype(float),
-            [
-                *(
-                    f"sentences{of_length} that {r} rejects and {a} accepts"
-                    for r, a, _ in stratum.sources
-                ),
-                *(
-                    f"a sentence is in one pair ({row if texts is None else texts[row].text!r})"
-                    for row in stratum.rows[used].tolist()
-                ),
-            ],
-            ["per_pair"] * len(stratum.sources) + [""] * len(used),
-        )
-
-    def pairs(self, chosen: BoolArray) -> list[Pair]:
-        """Make the selected pairs: kept pairs, and pairs of the other chosen sentences."""
-        stratum, (sources, indices, _), n_kept = self.stratum, self.arcs, len(self.kept_pairs)
-        pairs = [*compress(self.kept_pairs.values(), chosen)]
-        used = np.flatnonzero(chosen[n_kept:])
-        number = {source[:2]: k for k, source in enumerate(stratum.sources)}
-        for models in stratum.counts:
-            # Sentences that model_1 rejects, then sentences that model_2 rejects
-            sides = (
-                stratum.rows[indices[used[sources[used] == number[source]]]].tolist()
-                for source in (models, models[::-1])
-            )
-            matches = match_sentences(stratum.table.sentences, *sides)
-            pairs += [stratum.pair(models, rows) for rows in matches]
-        return pairs
-
-    def changed(self, chosen: BoolArray) -> tuple[ChangedItem, ...]:
-        """Return the kept pairs that are not chosen."""
-        return changed_items(self.program, self.candidate_of_item, chosen, hard=self.of_sentences)
-
-    @property
-    def candidate_of_item(self) -> dict[str, int]:
-        """Identifier of a kept pair → index of its candidate."""
-        return {item_id: number for number, item_id in enumerate(self.kept_pairs)}
-
-    @property
-    def of_sentences(self) -> range:
-        """Indices of the rules that no sentence is used twice."""
-        return range(len(self.stratum.sources), len(self.program.names))
 
 
 def _why_lost(
@@ -427,7 +425,7 @@ def _why_lost(
     }
     for key, (loosened, left_out) in looser.items():
         parts = strata(table, loosened, left_out)
-        if any(_Part(part, None, [{name: item}]).kept_pairs for part in parts):
+        if any(replace(part, all_kept=[{name: item}]).kept_pairs for part in parts):
             return ChangedItem(name, f"the rule `{key}`" if key else "several rules", key)
     return ChangedItem(name, "a model does not prefer the sentence that it should")
 
@@ -454,32 +452,32 @@ def match_sentences(
 def _infeasible(
     table: ScoreTable,
     question: NaturalQuestion,
-    parts: Sequence[_Part],
+    parts: Sequence[Stratum],
     excluded: Collection[Sentence],
 ) -> InfeasibleError:
     """Return an error that names sources with too few sentences, and the possible `per_pair`."""
     below = "" if question.agreeing else "below 0.5 under {} and "
     reasons = []
     for part in parts:
-        of_length = f" of {part.stratum.words} words" if part.stratum.words else ""
-        reachable = np.bincount(part.arcs[0], minlength=len(part.stratum.sources)).tolist()
+        reachable = np.bincount(part.arcs[0], minlength=len(part.sources)).tolist()
         violations = least_violations(part.program, hard=part.of_sentences)
-        for number, (reject, accept, needs) in enumerate(part.stratum.sources):
+        for number, ((reject, accept), needs) in enumerate(part.sources.items()):
             lacks, why = violations.get(number, 0), "other pairs need the same ones"
             if reachable[number] < needs:
                 rank = f"rank {below.format(reject)}at least 0.5 under {accept}"
                 lacks = needs - reachable[number]
                 why = f"only {reachable[number]} usable ones {rank}"
             if lacks:
-                which = f"{lacks} of {needs} sentences{of_length}"
+                which = f"{lacks} of {needs} sentences{part.of_length}"
                 reasons.append(f"{reject} against {accept} lacks {which}: {why}")
+
+    review = parts[0].review
 
     def is_too_many(number: int) -> bool:
         counts = tuple((a, b, min(count, number)) for a, b, count in question.counts)
         fewer = replace(question, per_pair=min(question.per_pair, number), counts=counts)
-        review = parts[0].review
-        programs = (_Part(part, review, ()).program for part in strata(table, fewer, excluded))
-        return any(solve(program) is None for program in programs)
+        fewer_parts = (replace(part, review=review) for part in strata(table, fewer, excluded))
+        return any(solve(part.program) is None for part in fewer_parts)
 
     # Bisection for the largest number of pairs that can be selected
     largest_count = max(question.per_pair, *(count for *_, count in question.counts), 0)
