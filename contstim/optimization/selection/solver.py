@@ -108,17 +108,6 @@ class Program:
             [rule.key for rule in rules],
         )
 
-    def _with_limit(self, costs: FloatArray, limit: int) -> Program:
-        """Add the rule that the summed cost of the chosen candidates is at most `limit`."""
-        from scipy.sparse import csr_array, vstack
-
-        return replace(
-            self,
-            matrix=vstack([self.matrix, csr_array(costs[None])]).tocsc(),
-            lower=np.append(self.lower, -np.inf),
-            upper=np.append(self.upper, limit),
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -148,6 +137,8 @@ def solve(program: Program, *, seconds: float = 60.0) -> Solution | None:
     Raises:
         VerificationError: if the time limit was reached without any choice, or the solver failed.
     """
+    from scipy.sparse import csr_array, vstack
+
     exact = True
     *first_goals, last = program.goals
     for costs in first_goals:
@@ -158,7 +149,10 @@ def solve(program: Program, *, seconds: float = 60.0) -> Solution | None:
             return None
         value = round(best.objective)
         exact &= ceil(best.bound - EXACT) >= value
-        program = program._with_limit(costs, value)
+        # Add the rule that the summed cost of the chosen candidates is at most `value`
+        matrix = vstack([program.matrix, csr_array(costs[None])]).tocsc()
+        lower, upper = np.append(program.lower, -np.inf), np.append(program.upper, value)
+        program = replace(program, matrix=matrix, lower=lower, upper=upper)
     solution = _minimise(program, last, seconds)
     return None if solution is None else replace(solution, exact=exact)
 
@@ -177,7 +171,7 @@ def linear_minimum(costs: FloatArray, weights: FloatArray, upper: FloatArray) ->
     result = _highs(costs, csc_array(weights), none, upper, np.inf, integral=False)
     if result is None:
         raise VerificationError(f"{SOLVER} found no values that satisfy all rules.")
-    return result.values
+    return result[0]
 
 
 def least_violations(
@@ -208,11 +202,11 @@ def least_violations(
     costs = np.concatenate([np.zeros(n_candidates), weights, weights])
     limits = (program.lower, program.upper, _SECONDS_OF_DIAGNOSIS)
     result = _highs(costs, matrix, *limits, largest=largest, forced=forced, integral=False)
-    if result is not None and not result.is_whole:
+    if result is not None and not _are_whole(result[0]):
         result = _highs(costs, matrix, *limits, largest=largest, forced=forced, integral=True)
     if result is None:
         raise VerificationError(f"{SOLVER} failed: it found no solution, although there is one.")
-    amounts = result.values[n_candidates:].reshape(2, n_rules).sum(axis=0).round().astype(int)
+    amounts = result[0][n_candidates:].reshape(2, n_rules).sum(axis=0).round().astype(int)
     return {rule: int(amounts[rule]) for rule in np.flatnonzero(amounts).tolist()}
 
 
@@ -236,22 +230,23 @@ def _minimise(program: Program, costs: FloatArray, seconds: float) -> Solution |
             first *= _GROWTH
             columns = np.union1d(columns, np.flatnonzero(order < first))
             continue
+        values, objective, result_bound, duals = result
         if not integral:
-            bound = result.bound
+            bound = result_bound
             if order is not None:
                 # Dual values for a part of the candidates prove a bound for all candidates
-                duals, reduced = result.duals, costs - program.matrix.T @ result.duals
+                reduced = costs - program.matrix.T @ duals
                 binding = np.where(duals > 0, program.lower, program.upper)
                 returned = duals[duals != 0] * binding[duals != 0]
                 bound = float(returned.sum() + np.minimum(reduced, 0).sum())
-        gap = result.objective - bound if integral else 0.0
+        gap = objective - bound if integral else 0.0
         near = np.union1d(columns, np.flatnonzero(reduced < gap - EXACT))
         if order is not None and len(near) > len(columns):
             columns = near
-        elif integral or result.is_whole:
+        elif integral or _are_whole(values):
             chosen = np.zeros(n_candidates, dtype=np.bool_)
-            chosen[columns] = result.values > 0.5
-            bound = max(bound, result.bound) if integral else bound
+            chosen[columns] = values > 0.5
+            bound = max(bound, result_bound) if integral else bound
             if not (costs % 1).any():
                 bound = ceil(bound - EXACT)
             return Solution(chosen, float(costs[chosen].sum()), bound, True)
@@ -259,16 +254,8 @@ def _minimise(program: Program, costs: FloatArray, seconds: float) -> Solution |
             integral = True
 
 
-@dataclass(frozen=True, eq=False)
-class _Result:
-    values: FloatArray  # (n_columns,)
-    objective: float
-    bound: float
-    duals: FloatArray  # (n_rules,); zeros after branch and bound
-
-    @property
-    def is_whole(self) -> bool:
-        return bool(np.abs(self.values - self.values.round()).max(initial=0) < EXACT)
+def _are_whole(values: FloatArray) -> bool:
+    return bool(np.abs(values - values.round()).max(initial=0) < EXACT)
 
 
 def _highs(
@@ -281,8 +268,13 @@ def _highs(
     largest: FloatArray | None = None,  # (n_columns,) largest value of each column; by default 1
     forced: Collection[int] = (),  # columns with a value of at least 1
     integral: bool,
-) -> _Result | None:
-    """Solve a linear program, in whole numbers if `integral`; None if it is infeasible."""
+) -> tuple[FloatArray, float, float, FloatArray] | None:
+    """Solve a linear program, in whole numbers if `integral`.
+
+    Returns:
+        Values of the columns, (n_columns,); the objective and its proven bound; and the rules' dual
+        values, (n_rules,), which are zeros if `integral`. None if the program is infeasible.
+    """
     from ortools.math_opt.python import mathopt
 
     largest = np.ones(len(costs)) if largest is None else largest
@@ -319,7 +311,7 @@ def _highs(
         # A positive dual value of a rule without a minimum is a rounding error
         duals[(duals > 0) & np.isinf(lower)] = 0
     bounds = result.termination.objective_bounds
-    return _Result(values, bounds.primal_bound, bounds.dual_bound, duals)
+    return values, bounds.primal_bound, bounds.dual_bound, duals
 
 
 def _model(
