@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from itertools import combinations, permutations
 from math import fsum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     )
     from contstim.words.sentence import Sentence
 
+_QuestionT = TypeVar("_QuestionT", NaturalQuestion, TripletQuestion, MinimalPairQuestion)
+
 _ROUNDING = 1e-6  # tolerance of sums and bounds
 _SIDES = ("good", "bad")
 
@@ -60,11 +62,7 @@ def verify_natural(
     Raises:
         VerificationError: if a pair or the certificate is wrong.
     """
-    question, pairs = selection.certificate.question, selection.pairs
-    _require(
-        isinstance(question, NaturalQuestion), "its certificate is for another kind of stimuli"
-    )
-    assert isinstance(question, NaturalQuestion)
+    question, pairs = _question(selection.certificate, NaturalQuestion), selection.pairs
     _require(len({pair.trial_id for pair in pairs}) == len(pairs), "a pair is used twice")
     numbers = Counter((pair.model_1, pair.model_2) for pair in pairs)
     expected = _counts(question, combinations(table.models, 2))
@@ -145,11 +143,7 @@ def verify_triplets(
     Raises:
         VerificationError: if a triplet or the certificate is wrong.
     """
-    question, chosen = selection.certificate.question, selection.triplets
-    _require(
-        isinstance(question, TripletQuestion), "its certificate is for another kind of stimuli"
-    )
-    assert isinstance(question, TripletQuestion)
+    question, chosen = _question(selection.certificate, TripletQuestion), selection.triplets
     candidate_of_id = {triplet.triplet_id: triplet for triplet in triplets}
     for triplet in chosen:
         source = candidate_of_id.get(triplet.triplet_id)
@@ -260,11 +254,8 @@ def verify_minimal_pairs(
     Raises:
         VerificationError: if a pair or the certificate is wrong.
     """
-    question, pairs, models = selection.certificate.question, selection.pairs, scores.models
-    _require(
-        isinstance(question, MinimalPairQuestion), "its certificate is for another kind of stimuli"
-    )
-    assert isinstance(question, MinimalPairQuestion)
+    question, pairs = _question(selection.certificate, MinimalPairQuestion), selection.pairs
+    models = scores.models
     twice = repeated_item(pairs)
     _require(not twice, f"the item {twice} is chosen twice")
     rows = {(pair.paradigm, pair.pair_id): row for row, pair in enumerate(scores.pairs)}
@@ -303,6 +294,13 @@ def verify_minimal_pairs(
     certificate = selection.certificate
     worse = certificate.objective > certificate.bound + _ROUNDING
     _require(not worse, f"its objective {certificate.objective} is beyond its bound")
+
+
+def _question(certificate: Certificate, kind: type[_QuestionT]) -> _QuestionT:
+    question = certificate.question
+    _require(isinstance(question, kind), "its certificate is for another kind of stimuli")
+    assert isinstance(question, kind)
+    return question
 
 
 def _counts(
