@@ -15,8 +15,9 @@ import hashlib
 import json
 import math
 import random
+from collections import defaultdict
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -92,7 +93,7 @@ def take_part(
     with closing(Journal(journal, _identity_of_run(people, settings))) as opened:
         asyncio.run(_take_part(people, settings, opened, progress))
         numbers = range(1, settings.participants + 1)
-        return tuple(answer for n in numbers for answer in opened.copy(n).acknowledged(people, n))
+        return tuple(answer for n in numbers for answer in opened.acknowledged(people, n))
 
 
 def _identity_of_run(people: ArtificialParticipants, settings: RunSettings) -> dict[str, Any]:
@@ -167,7 +168,7 @@ class _Run:
 
     async def join(self, number: int) -> None:
         """Let a participant join the study, or resume it if the participant has joined before."""
-        joined = self.journal.copy(number).joined
+        joined = self.journal.joined.get(number)
         address, remedy = "api/participants", ""
         body: dict[str, Any] = {"simulated": True, "nonce": f"{random.getrandbits(128):032x}"}
         body |= self.settings.fields_of(number)
@@ -184,16 +185,16 @@ class _Run:
 
     async def answer_everything(self, number: int, questions: Sequence[Question]) -> None:
         """Answer the trials that have no acknowledged answer, and complete the study."""
-        copy, joined = self.journal.copy(number), self.journal.copy(number).joined
-        if copy.completed or joined is None:
+        joined = self.journal.joined[number]
+        if number in self.journal.completed:
             return
         headers = {"Authorization": f"Bearer {joined['secret']}"}
         name, seed = joined["participant"], self.people.seed
         entries = artificial_answers(questions, name, number=number, seed=seed)
         body = {"questions": {entry.question: entry.answer for entry in entries}}
         body |= {**self.settings.fields_of(number), "participant": name}
-        for response in copy.answers(self.people, number):
-            if response.trial_id in copy.saved:
+        for response in self.journal.answers(self.people, number):
+            if response.trial_id in self.journal.saved[number]:
                 continue
             cells = {name: getattr(response, name) for name in _ANSWER}
             recorded = {name: cell for name, cell in cells.items() if cell not in _OMITTED_VALUES}
@@ -238,36 +239,16 @@ class _Run:
         )
 
 
-@dataclass
-class LocalCopy:
-    """Local copy of the server's state of one participant.
-
-    Attributes:
-        joined: participant name, secret, group and seed from the server; None before joining.
-        saved: ids of trials with acknowledged answers.
-        completed: whether the server has confirmed completion.
-    """
-
-    joined: dict[str, Any] | None = None
-    saved: set[str] = field(default_factory=set)
-    completed: bool = False
-
-    def answers(self, people: ArtificialParticipants, number: int) -> tuple[Response, ...]:
-        """Return the answers to all trials of participant `number`."""
-        if self.joined is None:
-            return ()
-        name, group, seed = (self.joined[key] for key in ("participant", "group", "seed"))
-        return people.answers(number, name, group=int(group), index=1, seed=seed)
-
-    def acknowledged(self, people: ArtificialParticipants, number: int) -> Iterator[Response]:
-        """Yield the acknowledged answers."""
-        return (r for r in self.answers(people, number) if r.trial_id in self.saved)
-
-
 class Journal:
     """File with one event per line, which restores the states of all participants.
 
     The first line stores `run`, the settings that must be the same when the run is resumed.
+
+    Attributes:
+        joined: number of a participant who has joined → name, secret, group and seed from the
+            server.
+        saved: number of a participant → ids of the trials with acknowledged answers.
+        completed: numbers of the participants whose completion the server has confirmed.
 
     Raises:
         InputError: if the file cannot be used, or belongs to another run.
@@ -275,7 +256,9 @@ class Journal:
 
     def __init__(self, path: Path, run: Mapping[str, Any]) -> None:
         self.path = path
-        self._copies: dict[int, LocalCopy] = {}
+        self.joined: dict[int, dict[str, Any]] = {}
+        self.saved: defaultdict[int, set[str]] = defaultdict(set)
+        self.completed: set[int] = set()
         try:
             lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
             # A killed process may have truncated the last line
@@ -294,9 +277,16 @@ class Journal:
         write_text(path, "".join(json.dumps(e) + "\n" for e in [{"run": run}, *events]))
         self._file = path.open("a", encoding="utf-8", buffering=1)
 
-    def copy(self, number: int) -> LocalCopy:
-        """Return the state of participant `number`."""
-        return self._copies.setdefault(number, LocalCopy())
+    def answers(self, people: ArtificialParticipants, number: int) -> tuple[Response, ...]:
+        """Return the answers of participant `number` to all trials; none before joining."""
+        if number not in self.joined:
+            return ()
+        name, group, seed = (self.joined[number][key] for key in ("participant", "group", "seed"))
+        return people.answers(number, name, group=int(group), index=1, seed=seed)
+
+    def acknowledged(self, people: ArtificialParticipants, number: int) -> Iterator[Response]:
+        """Yield the acknowledged answers of participant `number`."""
+        return (r for r in self.answers(people, number) if r.trial_id in self.saved[number])
 
     def record(self, number: int, **event: Any) -> None:
         """Append an event of participant `number`."""
@@ -304,10 +294,11 @@ class Journal:
         self._apply(number, **event)
 
     def _apply(self, number: int, **event: Any) -> None:
-        copy = self.copy(number)
-        copy.joined = event.get("joined", copy.joined)
-        copy.saved.update(event.get("saved", ()))
-        copy.completed |= "code" in event
+        if joined := event.get("joined"):
+            self.joined[number] = joined
+        self.saved[number].update(event.get("saved", ()))
+        if "code" in event:
+            self.completed.add(number)
 
     def close(self) -> None:
         """Close the file."""

@@ -158,7 +158,7 @@ def read_acknowledged(path: Path, people: ArtificialParticipants, run: RunSettin
                 *(r.input or None, r.blurs, _replace_nan(r.away_ms)),
             )
             for number in numbers
-            for r in journal.copy(number).acknowledged(people, number)
+            for r in journal.acknowledged(people, number)
         }
 
 
