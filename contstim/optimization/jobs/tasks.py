@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
     from contstim.models.base import Convention, Scorer
     from contstim.optimization.jobs.question import SearchQuestion
-    from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.synthesize import Synthesis
     from contstim.words.sentence import Sentence
 
@@ -212,19 +211,20 @@ class TripletTask(WorkerTask[SearchContext]):
         """
         loaded = self._load(context)
         models = [loaded[name] for name in self.models]
-        limits = zip(models, self.floors or (), strict=False)
         vocabulary = context.words(self.models)
-        constraints = self._constraints(vocabulary)
-        reason = self._below_floor(limits)
-        if constraints and not reason:
+        constraints = self.question.constraints(self.natural, every_fix=False)
+        if recipe_named(self.question.recipe).capitals and (rule := capitals(vocabulary)):
+            constraints += (rule,)
+        if reason := self._below_floor(zip(models, self.floors or (), strict=False)):
+            return Outcome("inadmissible", reason)
+        if constraints:
             rules = (no_repeats(vocabulary.repeatable), *constraints)
             candidates = Candidates(vocabulary, self.natural, rules)
             if len(candidates.blocked) == len(candidates.positions):
                 reason = (
                     "nothing may be put in: the constraints allow no other word at any position"
                 )
-        if reason:
-            return Outcome("inadmissible", reason)
+                return Outcome("inadmissible", reason)
         few_changes = self.question.few_changes(in_sds=self.sds is not None)
         if few_changes is not None and self.floors is not None and self.sds is None:
             # The model under which natural sentences are likelier
@@ -297,11 +297,6 @@ class TripletTask(WorkerTask[SearchContext]):
                     f"{floor:.2f}"
                 )
         return ""
-
-    def _constraints(self, vocabulary: Vocabulary) -> tuple[Constraint, ...]:
-        constraints = self.question.constraints(self.natural, every_fix=False)
-        rule = capitals(vocabulary) if recipe_named(self.question.recipe).capitals else None
-        return constraints if rule is None else (*constraints, rule)
 
 
 def trail_of(synthesis: Synthesis) -> dict[str, Any]:

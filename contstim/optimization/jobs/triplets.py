@@ -168,10 +168,9 @@ def _default_panel(
     if len(models) < 3 or not question.nats:
         return []
     causal = {profiles[m].convention.fingerprint: m for m in models if profiles[m].is_causal}
-    remembered = store.panel()
-    if remembered is None:
-        store.keep_panel([*causal])
+    if (remembered := store.panel()) is None:
         remembered = [*causal]
+        store.keep_panel(remembered)
     return [causal[fingerprint] for fingerprint in remembered if fingerprint in causal]
 
 

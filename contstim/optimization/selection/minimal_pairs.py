@@ -147,10 +147,10 @@ class _Candidates:
         self.costs = -self._value(question.objective, wrong[self._group], right[self._group])
         self._names, paradigm = np.unique([p.paradigm for p in scores.pairs], return_inverse=True)
         self._cell = self._group * len(self._names) + paradigm[self._row]
-        need, n_cells = question.per_pair // 2, len(self.groups) * len(self._names)
-        self._cap = question.per_paradigm or need
+        self._need, n_cells = question.per_pair // 2, len(self.groups) * len(self._names)
+        self._cap = question.per_paradigm or self._need
         sizes = np.bincount(self._cell, minlength=n_cells).clip(max=self._cap)
-        group_limits = self._group_limits(sizes.reshape(-1, len(self._names)), need)
+        group_limits = self._group_limits(sizes.reshape(-1, len(self._names)))
         self._sizes, self.even_share = sizes, int(group_limits.max())
         order = np.lexsort((self.costs, self._cell))
         in_order = self._cell[order]
@@ -207,9 +207,8 @@ class _Candidates:
         none = csc_array((len(names), len(levels)))
         counts = hstack([rules.tocsr()[n_groups + cells], has_level])
         matrix = vstack([hstack([rules, none]), counts]).tocsc()
-        need = self._question.per_pair // 2
         lower = np.zeros(len(names) + len(cells))
-        lower[:n_groups] = need
+        lower[:n_groups] = self._need
         n_columns = n_candidates + len(levels)
         level_of_column = np.append(np.zeros(n_candidates), [k for _, k in levels])
         shows = np.zeros(n_columns, dtype=np.bool_)
@@ -237,7 +236,7 @@ class _Candidates:
         """
         from scipy.sparse import csr_array
 
-        good, need = self._scores.good_name, self._question.per_pair // 2
+        good = self._scores.good_name
         text = "{} prefers the {} one, {} the other"
         halves = [text.format(right, good, wrong) for wrong, right in self.groups]
         cells = [f"{half}, {name}" for half in halves for name in self._names.tolist()]
@@ -250,7 +249,7 @@ class _Candidates:
         pair_rules = csr_array(entries, shape=(len(self._scores.pairs), len(names)))
         keys = ["per_pair"] * len(halves) + ["per_paradigm"] * len(cells)
         keys += ["word_cap" if name.startswith("word ") else "" for name in upper]
-        maxima = [need] * len(halves) + [self._cap] * len(cells) + [*upper.values()]
+        maxima = [self._need] * len(halves) + [self._cap] * len(cells) + [*upper.values()]
         return names, keys, np.array(maxima, dtype=np.float64), pair_rules
 
     def is_even(self, solution: Solution) -> bool:
@@ -297,12 +296,12 @@ class _Candidates:
             "or use more minimal pairs."
         )
 
-    def _group_limits(self, sizes: IntArray, need: int) -> IntArray:
+    def _group_limits(self, sizes: IntArray) -> IntArray:
         """For each half, return the smallest limit on shares that allows enough pairs, (n_groups,).
 
-        `sizes` are numbers of candidates of cells, (n_groups, n_paradigms). `need` is the
-        number of pairs to select for each half.
+        `sizes` are numbers of candidates of cells, (n_groups, n_paradigms).
         """
+        need = self._need
         limits = np.arange(1, need + 1)
         # Number of pairs that each limit allows for each half, (n_groups, n_limits)
         allowed = np.minimum(sizes[:, :, None], limits).sum(axis=1)

@@ -9,7 +9,7 @@ Each model accepts one sentence of a pair and rejects the other sentence. Unless
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
@@ -295,8 +295,8 @@ class Certificate:
     objective: float
     bound: float
     status: str
-    solver: str
-    version: str
+    solver: str = SOLVER
+    version: str = field(default_factory=solver_version)
     tie_rule: str
     candidates: int
     seconds: float = 0.0
@@ -321,8 +321,6 @@ class Certificate:
             objective=objective,
             bound=bound,
             status="optimal" if exact and abs(objective - bound) <= 2 * EXACT else "gap",
-            solver=SOLVER,
-            version=solver_version(),
             tie_rule=tie_rule,
             candidates=candidates,
         )
