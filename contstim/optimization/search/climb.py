@@ -12,8 +12,6 @@ from contstim.optimization.search.objectives import ScoredSentence
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy as np
-
     from contstim.files.arrays import FloatArray
     from contstim.models.costs import Cost
     from contstim.optimization.search.constraints import Candidates
@@ -31,13 +29,12 @@ EXHAUSTED = "no better sentence was found from here, nor from the starts made by
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(ScoredSentence):
     """One accepted replacement, or a new start that is better than the best sentence so far.
 
     Attributes:
         position: 0-based position of the new word. If a new start has several new words, this is
             the position of the last new word.
-        log_probs: log-probabilities of `sentence`, (n_models,), nats.
         visit: number of visited positions so far, including `position`.
         round: 0 for steps from the first start, 1 for steps from the second start, and so on.
     """
@@ -45,16 +42,9 @@ class Step:
     position: int
     old: str
     new: str
-    sentence: Sentence
-    log_probs: FloatArray
-    loss: float
     visit: int
     round: int
     cost: Cost
-
-    def in_units(self, units: FloatArray) -> Step:
-        """Return the step with scores multiplied by `units`, one for each model, (n_models,)."""
-        return replace(self, log_probs=self.log_probs * units)
 
 
 @dataclass(frozen=True)
@@ -81,14 +71,13 @@ class Climb:
         """
         best = ScoredSentence(self.sentence, self.log_probs, -inf)
         better = [step for step in self.steps if step.loss < self.start.loss]
-        better.sort(key=lambda step: step.loss)
-        return [best, *(ScoredSentence(s.sentence, s.log_probs, s.loss) for s in better)]
+        return [best, *sorted(better, key=lambda step: step.loss)]
 
     def in_units(self, units: FloatArray) -> Climb:
         """Return the climb with scores multiplied by `units`, one for each model, (n_models,)."""
         return replace(
             self,
-            start=replace(self.start, log_probs=self.start.log_probs * units),
+            start=self.start.in_units(units),
             steps=tuple(step.in_units(units) for step in self.steps),
             log_probs=self.log_probs * units,
         )
@@ -118,23 +107,19 @@ def climb(
     candidates: Candidates,
     objective: Objective,
     proposer: Proposer,
+    state: SearchState,
     *,
-    rng: np.random.Generator,
-    state: SearchState | None = None,
     perturbation: Perturbation | None = None,
     on_step: Callable[[Step], None] | None = None,
 ) -> Climb:
     """Improve a sentence word by word (Golan et al. 2023, Methods).
 
-    `state` is the final state of an earlier climb with the evaluator of this climb; None for a new
-    state. This climb updates the state. The climb consists of rounds. Each round ends when no word
+    `state` is a new state, or the final state of an earlier climb with the same models. The climb
+    updates it. The climb consists of rounds. Each round ends when no word
     is better, and `perturbation` makes the start of the next round. Without a perturbation, there
     is a single round. `on_step` is called with each accepted step.
     """
     evaluator = objective.evaluator
-    if state is None:
-        # Use a separate generator, so that the proposer does not change the order of positions
-        state = proposer.start(evaluator, rng.spawn(1)[0])
     # `best` is the best sentence of all earlier rounds
     first = best = current = objective.assess(start, evaluator.log_probs(start))
     steps: list[Step] = []
@@ -143,8 +128,8 @@ def climb(
 
     def accept(last: ScoredSentence, better: ScoredSentence, index: int, round_: int) -> None:
         old, new = (scored.sentence.words[index] for scored in (last, better))
-        fields = (better.sentence, better.log_probs, better.loss, visits, round_, evaluator.cost)
-        steps.append(Step(index, old, new, *fields))
+        fields = (index, old, new, visits, round_, evaluator.cost)
+        steps.append(Step(better.sentence, better.log_probs, better.loss, *fields))
         if on_step is not None:
             on_step(steps[-1])
 
@@ -155,7 +140,7 @@ def climb(
         cycle: list[int] = []
         failures_in_a_row = 0
         while failures_in_a_row < len(candidates.positions):
-            cycle = cycle or rng.permutation(candidates.positions).tolist()
+            cycle = cycle or state.rng.permutation(candidates.positions).tolist()
             index = cycle.pop(0)
             visits += 1
             better = None
@@ -175,7 +160,7 @@ def climb(
             rounds_without_gain += 1
         if perturbation is None or rounds_without_gain >= perturbation.patience:
             break
-        restart = perturbation.perturb(best, candidates, objective, state, rng)
+        restart = perturbation.perturb(best, candidates, objective, state)
         if restart is None:
             break
         # The new start itself may be better than the best sentence

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -25,6 +25,10 @@ class ScoredSentence:
     sentence: Sentence
     log_probs: FloatArray
     loss: float
+
+    def in_units(self, units: FloatArray) -> Self:
+        """Return a copy with scores multiplied by `units`, one for each model, (n_models,)."""
+        return replace(self, log_probs=self.log_probs * units)
 
 
 @dataclass(frozen=True)

@@ -62,27 +62,20 @@ class Perturbation:
 
     Attributes:
         max_drafts: maximum number of words that drafts (cheaper models) score at each position.
-        draft_covers: effort of a draft; see `Scorer.draft`.
         patience: the search ends after this number of rounds in a row without gain.
         tries: maximum number of sentences to score until one satisfies the constraint.
     """
 
     max_words: int = 3
     max_drafts: int = 8
-    draft_covers: int = 1
     patience: int = 4
     tries: int = 4
 
     def perturb(
-        self,
-        best: ScoredSentence,
-        candidates: Candidates,
-        objective: Objective,
-        state: SearchState,
-        rng: np.random.Generator,
+        self, best: ScoredSentence, candidates: Candidates, objective: Objective, state: SearchState
     ) -> ScoredSentence | None:
         """Return a new start, exactly scored and feasible; None to end the search."""
-        evaluator = objective.evaluator
+        evaluator, rng = objective.evaluator, state.rng
         for _ in range(self.tries):
             perturbed = best
             n_words = int(rng.integers(1, self.max_words + 1))
@@ -92,7 +85,7 @@ class Perturbation:
                 columns = np.flatnonzero(position.allowed)
                 columns = self._select_slackest(objective, estimates, columns)
                 for number in range(len(estimates.mean)):
-                    estimates.refine_under(number, columns, self.draft_covers)
+                    estimates.refine_under(number, columns)
                 columns = self._select_slackest(objective, estimates, columns)
                 if len(columns):
                     # The log-probabilities are expected values; the loss is only a placeholder
@@ -150,15 +143,10 @@ class Oscillation(Perturbation):
     first_words: int = 3
 
     def perturb(
-        self,
-        best: ScoredSentence,
-        candidates: Candidates,
-        objective: Objective,
-        state: SearchState,
-        rng: np.random.Generator,
+        self, best: ScoredSentence, candidates: Candidates, objective: Objective, state: SearchState
     ) -> ScoredSentence | None:
         """Return a new start; see `Perturbation.perturb`."""
-        losses = PricedLosses(candidates, objective)
+        losses, rng = PricedLosses(candidates, objective), state.rng
         for _ in range(self.oscillations):
             sentence = best.sentence
             for index in rng.permutation(candidates.positions)[: self.random_words].tolist():
@@ -172,7 +160,7 @@ class Oscillation(Perturbation):
             log_probs = objective.evaluator.log_probs(sentence)
             if sentence != best.sentence and objective.feasible(log_probs[:, None])[0]:
                 return objective.assess(sentence, log_probs)
-        return super().perturb(best, candidates, objective, state, rng)
+        return super().perturb(best, candidates, objective, state)
 
     def _descend(
         self, sentence: Sentence, losses: PricedLosses, rng: np.random.Generator

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.optimization.search.objectives import ScoredSentence
-from contstim.optimization.search.screening import PositionEstimates, SearchState
+from contstim.optimization.search.screening import PositionEstimates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,21 +34,15 @@ if TYPE_CHECKING:
     from contstim.files.arrays import BoolArray, FloatArray
     from contstim.models.base import Replacements
     from contstim.optimization.search.constraints import Position
-    from contstim.optimization.search.evaluator import Evaluator
     from contstim.optimization.search.objectives import Objective
+    from contstim.optimization.search.screening import SearchState
 
 
 class Proposer(ABC):
     """A strategy to find a better word.
 
-    A proposer is a frozen dataclass. The search state stores all values that change. A strategy
-    that changes further values overrides `start`, which then returns an instance of a subclass of
-    `SearchState`.
+    A proposer is a frozen dataclass. The search state stores all values that change.
     """
-
-    def start(self, evaluator: Evaluator, rng: np.random.Generator) -> SearchState:
-        """Return the initial state of a search."""
-        return SearchState(len(evaluator.models), rng)
 
     @abstractmethod
     def propose(
@@ -96,7 +90,6 @@ class ScreeningProposer(Proposer):
             of the passes that one exact score takes under all models together.
         min_draft_passes: number of passes that the drafts may take even if `draft_share` allows
             fewer passes.
-        draft_covers: effort of a draft; see `Scorer.draft`.
         min_expected_improvement: a word is scored exactly only if its expected improvement is
             larger than this number, nats.
         patience: the visit ends after this many exact scores in a row without gain.
@@ -105,7 +98,6 @@ class ScreeningProposer(Proposer):
 
     draft_share: float = 0.25
     min_draft_passes: int = 16
-    draft_covers: int = 1
     min_expected_improvement: float = 0.5
     patience: int = 5
     max_batch: int = 8
@@ -121,7 +113,7 @@ class ScreeningProposer(Proposer):
             return rank_exactly(position, objective, words, log_probs)
 
         passes = max(self.min_draft_passes, self.draft_share * sum(evaluator.exact_passes))
-        ready = estimates.refine(passes, self.draft_covers)
+        ready = estimates.refine(passes)
 
         # Score the best words exactly, until expected improvements are too small, or `patience`
         # words in a row are no better. Each model scores only words that no earlier model excluded

@@ -94,11 +94,10 @@ class PositionEstimates:
             self._objective, loss, self.mean, self.spread, among, limit, min_expected_improvement
         )
 
-    def refine(self, passes: float, draft_covers: int) -> BoolArray:
+    def refine(self, passes: float) -> BoolArray:
         """Refine the estimates of the most promising words, the cheapest model first.
 
-        `passes` is the maximum number of passes under each model. For `draft_covers`, see
-        `Scorer.draft`.
+        `passes` is the maximum number of passes under each model.
 
         Returns:
             Mask of the open words that may be scored exactly now, (n_words,). All models have
@@ -118,11 +117,11 @@ class PositionEstimates:
             limit = int(passes / costs[number])
             if limit >= _MIN_WORDS:
                 chosen = self.most_promising(self.open, limit, self._position.current.loss, 0.0)
-                self.refine_under(number, chosen, draft_covers)
+                self.refine_under(number, chosen)
                 ready &= self.refined[number]
         return ready
 
-    def refine_under(self, number: int, columns: IntArray, draft_covers: int) -> None:
+    def refine_under(self, number: int, columns: IntArray) -> None:
         """Refine the unrefined estimates of some words under one model.
 
         Use the model's draft; a model without a draft has cheap exact scores.
@@ -134,7 +133,7 @@ class PositionEstimates:
         words = [position.words[i] for i in columns.tolist()]
         passes = evaluator.tallies[number].total.rows
         box = self._black_boxes.get(number)
-        draft = evaluator.models[number].draft(draft_covers)
+        draft = evaluator.models[number].draft()
         if draft is None:
             log_probs = evaluator.replacement_log_probs(number, position, words)
             differences = log_probs - position.current.log_probs[number]
@@ -193,9 +192,10 @@ class PositionEstimates:
 
 
 class SearchState:
-    """State of a search: calibrations and costs of its models' estimates.
+    """State of a search: random numbers, and calibrations and costs of its models' estimates.
 
     Attributes:
+        rng: generator of all random numbers of the search.
         calibrations: calibrations by model and stage.
         regressions: for each model, a regression that predicts its scores from sentences. It is
             used for black boxes, which score only whole sentences.

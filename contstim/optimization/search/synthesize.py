@@ -19,6 +19,7 @@ from contstim.optimization.search.objectives import Objective, PairObjective
 from contstim.optimization.search.opponents import NATS_PER_SD
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.restarts import SINGLE, SearchResult, SearchSummary, best_of
+from contstim.optimization.search.screening import SearchState
 from contstim.optimization.search.verification import (
     as_sentence,
     computes_coarsely,
@@ -247,7 +248,7 @@ def _search(
             candidates,
             objective,
             recipe.proposer,
-            rng=np.random.default_rng(seed),
+            SearchState(len(models), np.random.default_rng(seed)),
             perturbation=recipe.perturbation,
             on_step=on_step and (lambda step: on_step(step.in_units(units))),
         )
@@ -440,7 +441,7 @@ def _search_pair(
     # prefer. In the evaluator of a side, the model that should prefer its sentence comes first
     evaluators = [Evaluator((models[1 - side], models[side])) for side in (0, 1)]
     rng = np.random.default_rng(seed)
-    states = [recipe.proposer.start(evaluator, rng.spawn(1)[0]) for evaluator in evaluators]
+    states = [SearchState(len(models), rng) for _ in evaluators]
     _, scores = (natural_log_probs(evaluator, natural) for evaluator in evaluators)  # of side 1
     # (model_1, model_2) × (sentence_1, sentence_2)
     log_probs = np.stack([scores, scores], axis=1)
@@ -457,8 +458,7 @@ def _search_pair(
             candidates,
             objective,
             recipe.proposer,
-            rng=rng,
-            state=states[side],
+            states[side],
             perturbation=recipe.perturbation,
             on_step=on_step,
         )

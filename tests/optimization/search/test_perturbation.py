@@ -12,9 +12,9 @@ from best_sentence import BestSentence
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.constraints import Candidates, no_repeats
 from contstim.optimization.search.perturbation import Oscillation, PricedLosses
-from contstim.optimization.search.proposers import ScreeningProposer
 from contstim.optimization.search.recipes import DEFAULT, GOLAN2023
 from contstim.optimization.search.restarts import SINGLE
+from contstim.optimization.search.screening import SearchState
 from contstim.optimization.search.synthesize import synthesize
 from contstim.words.sentence import Sentence, repeats
 from contstim.words.vocabulary import Vocabulary
@@ -69,9 +69,8 @@ def test_new_starts_satisfy_the_floor_and_the_constraints() -> None:
         accept, reject = TableModel(seed, kind), TableModel(seed + 100, kind)
         search = make_search(accept, reject)
         best = search.at(0).current
-        rng = np.random.default_rng(seed)
-        state = ScreeningProposer().start(search.evaluator, rng.spawn(1)[0])
-        start = Oscillation().perturb(best, search.candidates, search.objective, state, rng)
+        state = SearchState(len(search.evaluator.models), np.random.default_rng(seed))
+        start = Oscillation().perturb(best, search.candidates, search.objective, state)
         if start is not None:
             assert start.sentence != NATURAL
             assert accept.score(start.sentence) >= accept.score(NATURAL)

@@ -48,13 +48,14 @@ class ToySearch:
         return self.candidates.at(scored, index, visit=1)
 
     def propose(self, proposer: Proposer, index: int) -> Sentence | None:
-        state = proposer.start(self.evaluator, np.random.default_rng(0))
+        state = SearchState(len(self.evaluator.models), np.random.default_rng(0))
         better = proposer.propose(self.at(index), self.objective, state)
         return None if better is None else better.sentence
 
     def climb(self, proposer: Proposer, seed: int, **options: Any) -> Climb:
-        start, rng = self.candidates.natural, np.random.default_rng(seed)
-        return climb(start, self.candidates, self.objective, proposer, rng=rng, **options)
+        state = SearchState(len(self.evaluator.models), np.random.default_rng(seed))
+        start = self.candidates.natural
+        return climb(start, self.candidates, self.objective, proposer, state, **options)
 
 
 def make_search(
