@@ -1,6 +1,6 @@
 """Tasks for workers. Workers run in this process, in several processes, or on a Ray cluster.
 
-    [TaskQueue] ---- task, if possible of models ---> [Pool] ---- task -----> [Executor]
+    [TaskQueue] ---- task, if possible for models --> [Pool] ---- task -----> [Executor]
       ^  ^           that the worker has loaded        |  ^                   workers, each with
       |  |                                             |  +---- result, ----- a WorkerContext and
       |  +---- the same task, at most twice, if its ---+        error or      its loaded models

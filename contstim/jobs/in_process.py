@@ -1,6 +1,6 @@
 """Workers in this process: a single worker, or several workers that take turns.
 
-Workers that take turns share batches of network calls.
+If workers take turns, their calls of neural networks are computed in common batches.
 """
 
 from __future__ import annotations
@@ -66,8 +66,9 @@ class InterleavedExecutor(Executor):
     most waiting workers computes. It computes the calls of these workers in common batches (see
     `contstim.models.merging`).
 
-    The order does not depend on timing, so equal jobs give equal results. A different number of
-    workers leads to different batch sizes. This may change the rounding of scores within a search.
+    The order of workers does not depend on timing, so equal jobs give equal results. A different
+    number of workers leads to different batch sizes. This may change the rounding of scores within
+    a search.
 
     All workers share one copy of each model. A task that kills its worker kills this process. A
     task that hangs blocks all workers.
@@ -153,8 +154,8 @@ class _Thread:
     """A thread that runs only while `run` waits for it.
 
     Attributes:
-        message: next input of the thread: a task, or the answer to its network call. None if the
-            thread is idle or waits for an answer.
+        message: next input of the thread, which is a task or the answer to a network call. None if
+            the thread is idle or waits for an answer.
         call: network call without an answer; None if there is none.
     """
 
@@ -162,7 +163,7 @@ class _Thread:
         self.message: WorkerTask[Any] | Answer | None = None
         self.call: NetworkCall | None = None
         self._context = context
-        # `_turns` has inputs of the thread (None ends it), `_results` has its outputs
+        # `_turns` has inputs of the thread; the input None ends the thread. `_results` has outputs
         self._turns: SimpleQueue[Any] = SimpleQueue()
         self._results: SimpleQueue[Reply | NetworkCall | BaseException] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, daemon=True)

@@ -1,4 +1,4 @@
-"""Scorers for this process whose models are loaded by workers."""
+"""Scorers in this process that let workers load models and compute scores."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def remote_scorers(
     chunk is repeated. Results do not depend on such failures, nor on the executor or the number of
     workers.
 
-    A model is `[NAME=]SPECIFICATION`. For the other arguments, see `worker_pool`. A task is one
-    chunk; its time limit also applies to loading the model.
+    A model is `[NAME=]SPECIFICATION`. For the other arguments, see `worker_pool`. A task scores one
+    chunk. If the worker has to load the model first, `task_limit` includes the time of loading.
 
     Raises:
         ModelError: see `load_scorers`.
@@ -70,8 +70,9 @@ class ModelTask(WorkerTask[WorkerContext]):
     """Task that calls a method of a model, or only loads the model to get facts about it.
 
     Attributes:
-        fingerprint: expected fingerprint of the model; empty to load the model and return its
-            convention and training text.
+        fingerprint: expected fingerprint, a digest that identifies the model and its scoring rule.
+            If it is empty, the task loads the model, and returns the convention (how the model
+            scores sentences) and the path of the training text.
     """
 
     call: ModelCall

@@ -26,7 +26,7 @@ _FALSE_STARTS = 3  # number of consecutive deaths of unready workers after which
 
 
 class TaskQueue(ABC, Generic[TaskT]):
-    """Tasks for workers, and the handling of their results.
+    """Tasks for workers, and methods that receive the results of these tasks.
 
     For each task that `take` returns, the pool calls `done` or `failed` once.
     """
@@ -38,7 +38,7 @@ class TaskQueue(ABC, Generic[TaskT]):
 
     @abstractmethod
     def take(self, loaded: Sequence[str]) -> TaskT | None:
-        """Return the next task for a worker that has loaded these models; None if none is ready."""
+        """Return the next task for a worker that has `loaded` models; None if no task is ready."""
 
     @abstractmethod
     def done(self, task: TaskT, result: Any) -> None:
@@ -56,12 +56,13 @@ Event: TypeAlias = tuple[int, str | Reply | WorkerError]
 """Number of a worker, and a message.
 
 A text (machine and process) means that the worker is ready for its first task. A `Reply` has the
-result or the error of its task. A `WorkerError` means that the worker died or hung during its task.
+result or the error of the worker's task. A `WorkerError` means that the worker died or hung during
+its task.
 """
 
 
 class Executor(ABC):
-    """A way to spawn workers, each with a separate context.
+    """A way to spawn workers, each with a separate context (options and loaded models).
 
     Guarantees of an implementation, proved by the contract test class:
 
@@ -70,8 +71,8 @@ class Executor(ABC):
     * Each task causes exactly one event: a `Reply` or the death of the worker. If `end` ends the
       worker first, there is no event.
     * A new worker has no loaded models, and does not disturb other workers.
-    * A worker in another process has a heartbeat in a separate thread. The heartbeat continues
-      during a long task, and stops if the process is suspended.
+    * A worker in another process has a heartbeat, a regular sign of life, in a separate thread. The
+      heartbeat continues during a long task, and stops if the process is suspended.
     * After `shutdown`, no process of a worker is left, busy or not.
     """
 
@@ -82,7 +83,7 @@ class Executor(ABC):
     """Whether workers share loaded models; sharing makes concurrent tasks of one model faster."""
 
     silence: float = inf
-    """A worker without a sign of life for this many seconds is assumed to hang."""
+    """Seconds without a sign of life after which a worker is assumed to hang."""
 
     @abstractmethod
     def start(self, context: WorkerContext) -> None:
@@ -110,7 +111,7 @@ class Executor(ABC):
     def signs_of_life(self) -> Mapping[int, object]:
         """Return worker → a value that changes as long as the worker lives.
 
-        Workers that cannot hang or are not ready yet may be missing.
+        Workers that cannot hang, and workers that are not ready yet, may be missing in the result.
         """
         return {}
 

@@ -57,9 +57,9 @@ class ProcessExecutor(Executor):
         """
         if context.loading.device_map is not None:
             raise InputError(
-                "`device_map` distributes a model over several GPUs, but with the executor "
-                "processes, each worker uses only one GPU. Use the executor local. Or use the "
-                "executor ray, and set `gpus_per_worker` to 2 or more."
+                "`device_map` distributes a model over several GPUs, but each worker of the "
+                "`executor` processes uses only one GPU. Set `executor` to local, or to "
+                "ray with `gpus_per_worker` of at least 2."
             )
         self._context = context
         self._gpus = [] if context.loading.device == "cpu" else visible_gpus()
@@ -91,7 +91,8 @@ class ProcessExecutor(Executor):
     def wait(self, timeout: float) -> Event | None:
         """See `Executor.wait`."""
         pipes = {pipe: number for number, pipe in self._pipes.items()}
-        # A worker sends a text when it is ready, then replies. If it has died, its pipe is closed
+        # A worker sends a text when it is ready, then a `Reply` after each task. If the worker has
+        # died, its pipe is closed
         for pipe in connection.wait(list(pipes), timeout):
             number = pipes[pipe]  # type: ignore[index]
             try:
@@ -113,8 +114,8 @@ class ProcessExecutor(Executor):
         """Return the heartbeats and the processor time of each process.
 
         Processor time is also a sign of life. A library that reads a large model may block Python
-        for minutes, and with it the thread that counts heartbeats. On systems without /proc, only
-        heartbeats count.
+        for minutes, so the thread that counts heartbeats is blocked, too. On systems without /proc,
+        only heartbeats count.
         """
         signs: dict[int, object] = {}
         for number, process in self._processes.items():
@@ -144,12 +145,12 @@ class ProcessExecutor(Executor):
 def _work(
     pipe: Connection, context: WorkerContext, environment: dict[str, str], beats: Any
 ) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles interrupts
+    # The driver is the process that started the workers. It handles interrupts
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.update(environment)
 
-    # A separate thread counts heartbeats. The driver is the process that started the workers. When
-    # the driver ends, the thread ends this process. Otherwise, workers of a killed driver would
-    # occupy the GPUs until their tasks end
+    # A separate thread counts heartbeats. When the driver ends, the thread ends this process.
+    # Otherwise, workers of a killed driver would occupy the GPUs until their tasks end
     driver = multiprocessing.parent_process()
     assert driver is not None
     driver_end = driver.sentinel

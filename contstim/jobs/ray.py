@@ -1,4 +1,7 @@
-"""Workers as actors on a Ray cluster, or on this machine if RAY_ADDRESS is not set."""
+"""Workers as actors (processes that Ray manages).
+
+Actors run on a Ray cluster, or on this machine if RAY_ADDRESS is not set.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,7 @@ class RayExecutor(Executor):
                 f"`workers` or `gpus_per_worker`."
             )
         self._context = context
-        # The concurrency group "beat" is a separate thread, so that heartbeats continue in a task
+        # The concurrency group "beat" is a separate thread, so heartbeats continue during a task
         self._actor_class = self._ray.remote(
             num_cpus=1, num_gpus=share, max_restarts=0, concurrency_groups={"beat": 1}
         )(_Actor)

@@ -1,8 +1,8 @@
 """A program that outlives the driver (the process that started Ray) and kills Ray's processes.
 
-The driver runs the program as a script, with a mark as its argument. The program does not import
-contstim, so that it starts fast. If its standard input ends without the word `done`, the driver
-has died, and the program kills two kinds of processes:
+The driver runs the program as a script. The argument of the script is a mark. The program does not
+import contstim, because this import would delay the start. If the standard input of the program
+ends without the word `done`, the driver has died. The program then kills two kinds of processes:
 
 * Processes with the mark in an environment variable, which the driver's child processes inherit.
 * Processes that write to the folder of the Ray session, because some processes overwrite their

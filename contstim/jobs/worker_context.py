@@ -46,13 +46,15 @@ class Reply:
 
 @dataclass
 class WorkerContext:
-    """A worker's options and models. A model is loaded on demand; the last few models stay loaded.
+    """A worker's options and models.
+
+    A model is loaded when a task needs it. The most recently used models stay loaded.
 
     Before the first task, the context contains only options, so that it can be pickled.
 
     Attributes:
         capacity: maximum number of models that stay loaded. A task that needs more models may
-            exceed it.
+            exceed this number.
         folder: folder to which relative file names in specifications refer.
         names: specification of a model → name. A model that is not listed is named by its
             specification.

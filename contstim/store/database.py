@@ -1,8 +1,8 @@
 """The SQLite file of a study.
 
 One process at a time uses the file. Other processes get an error, even if they only read. There are
-two reasons. SQLite's locks are not reliable on network file systems. And processes that share its
-write-ahead log must run on one machine, because the log needs shared memory.
+two reasons. SQLite's locks are not reliable on network file systems. And processes that share
+SQLite's write-ahead log must run on one machine, because the log needs shared memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LAYOUT = 9
 def make_tables(connection: sqlite3.Connection, package: str, kind: int, layout: int) -> None:
     """Create the tables of a package's `tables.sql` within a transaction.
 
-    `kind` becomes SQLite's application_id of the file, `layout` its user_version.
+    `kind` becomes SQLite's application_id of the file, and `layout` becomes the user_version.
     """
     # `executescript` would end the transaction
     for statement in resources.files(package).joinpath("tables.sql").read_text().split(";\n"):

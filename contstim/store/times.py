@@ -68,7 +68,7 @@ class Times:
                 self.contexts = dict(content.get("contexts", {}))
 
     def get(self, key: str) -> MeasuredTime:
-        """Return the time of a kind of work, with 0 units if it was not measured."""
+        """Return the time of a kind of work; it has 0 units if this work was not measured."""
         return self._times.get(key, MeasuredTime())
 
     def add(self, key: str, *, units: float, seconds: float, rows: float = 0.0) -> None:

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 State: TypeAlias = Literal["found", "inadmissible", "failed"]
-"""Final state of the search for a triplet."""
+"""Final state of the search for a triplet.
+
+`inadmissible` means that the natural sentence is unsuitable, `failed` that an error occurred.
+"""
 
 # In the table `floor`, a row with this quantile and 0 words contains a standard deviation. A
 # separate table would change the layout, and earlier stores could not be read
@@ -89,7 +92,7 @@ class Result:
 
 
 class TripletStore:
-    """The triplets of a study in its database, with their trails."""
+    """The triplets of a study in its database, with the trails (steps and costs) of searches."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

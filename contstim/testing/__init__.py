@@ -1,7 +1,8 @@
 """Tools for users' tests: models without a download, inheritable tests, artificial participants.
 
-models        MockModel: scores that a test defines. TableModel: random scores, with estimates and
-              bounds. ToyModel: random probabilities that add up to 1 over all sentences
+models        MockModel: scores that a test defines. TableModel: random scores; also estimates and
+              upper bounds of the scores of sentences in which one word is replaced. ToyModel:
+              random probabilities that add up to 1 over all sentences
 contract      ScorerContract and LanguageModelContract, to inherit in tests; needs pytest
 platform      PlatformContract, ExportContract and ReadContract, to inherit in tests; needs pytest
 participants  artificial participants who take part in a running study over HTTP, concurrently

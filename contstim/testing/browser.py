@@ -1,7 +1,8 @@
 """Artificial participants who use the exported page itself, in Chromium.
 
 If the address of the page ends in `?simulate=data`, the page reads answers from
-`window.contstimSimulation` ({trial_id: rating}). Otherwise it behaves as for human participants.
+`window.contstimSimulation` ({trial_id: rating}). Otherwise the page behaves as for human
+participants.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def _visit(
 
 
 def _is_last(response: Any) -> bool:
-    """Return True for the last response to a participant: completion of the study, or refusal."""
+    """Return True for the server's last reply: the study is complete, or it refuses access."""
     ends = ("/api/complete",) if response.ok else ("/api/open", "/api/participants")
     return bool((response.ok or response.status == 403) and response.url.endswith(ends))
 

@@ -178,7 +178,7 @@ class ScorerContract:
                 assert (results.upper_bound >= fresh - limit).all()
                 assert not np.isnan(results.estimate).any()
 
-    # Costs of a search are only reproducible if the search cannot use caches of an earlier one
+    # Costs of a search are only reproducible if the search cannot use caches of an earlier search
     def test_what_has_been_forgotten_costs_as_much_again(self, model: Scorer) -> None:
         costs = []
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""Models for tests without a download: with given, random or letter-based scores.
+"""Models for tests, which need no download. Scores are given, random, or computed from letters.
 
 A replacement is a sentence in which one word is replaced; searches compare many replacements.
 """
@@ -37,7 +37,8 @@ class MockModel(LanguageModel):
     """Model whose scores a test defines; it gives no information about replacements.
 
     Args:
-        log_probs: log-probabilities of sentences, nats, or a function that returns them.
+        log_probs: log-probabilities of sentences, nats, or a function that returns the
+            log-probability of a sentence.
         name: name in columns and files; models with different scores need different names.
 
     Attributes:
@@ -166,8 +167,9 @@ def _number(seed: int, words: tuple[str, ...]) -> float:
 class ToyModel(LanguageModel):
     """Letter bigram model with random probabilities, which add up to 1 over all sentences.
 
-    It scores letters, spaces between words, and a boundary at the end instead of the end mark. All
-    characters outside `LETTERS` count as the same letter. The upper bound of a replacement is the
+    It scores the letters, the spaces between words, and the end of the sentence. It ignores the end
+    mark, for example a full stop. All characters outside `LETTERS` count as the same letter. The
+    upper bound of a replacement is the
     log-probability of the words up to the new word, as in left-to-right models.
 
     Args:

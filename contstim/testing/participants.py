@@ -39,7 +39,7 @@ _RETRY_STATUSES = (408, 429, 500, 502, 503, 504)
 _FIRST_WAIT, _MAX_WAIT = 0.1, 2.0  # seconds
 _SECONDS_TO_CONNECT = 10.0
 _ANSWER = ("trial_id", "rating", "left", "position", "rt_ms", "input", "blurs", "away_ms")
-_OMITTED_VALUES = ("", UNRATED, math.nan)  # `in` finds nan because it is the same object
+_OMITTED_VALUES = ("", UNRATED, math.nan)  # `in` finds nan, because math.nan is a single object
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ def take_part(
     The participants join one after another, so that each of them gets the same group in every run.
     Then they answer concurrently.
 
-    The file `journal` stores acknowledged answers; an existing file resumes an interrupted run.
-    `progress` receives the completed and the total number of participants.
+    The file `journal` stores acknowledged answers. If the file exists, the interrupted run of this
+    file is resumed. `progress` receives the completed and the total number of participants.
 
     Returns:
         The acknowledged responses.
@@ -240,7 +240,7 @@ class _Run:
 
 
 class Journal:
-    """File with one event per line, which restores the states of all participants.
+    """File with one event per line, from which the states of all participants are restored.
 
     The first line stores `run`, the settings that must be the same when the run is resumed.
 

@@ -278,7 +278,7 @@ class ExportContract:
         assert contents(tmp_path) == {**contents_before, "out/notes.txt": b"added"}
 
 
-# Readers restore each answer with its side, position, participant and group
+# A reader returns each answer with its side, position, participant and group
 class ReadContract:
     """Guarantees of every reader. Inherit it, and define the platform and `data`.
 

@@ -1,7 +1,7 @@
 """Floors of plausibility.
 
-A floor is the lowest log-probability that a natural sentence may have under a model. It depends on
-the sentence's number of words. Searches skip natural sentences below a floor.
+A floor is the lowest log-probability that a natural sentence may have under a model. Sentences with
+different numbers of words have different floors. Searches skip natural sentences below a floor.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 MAX_REFERENCE_SENTENCES = 1_000
 """Maximum number of natural sentences of each length whose scores determine a floor.
 
-A masked model scores these sentences in minutes, not hours. The limit costs little precision: the
-standard error of a floor at the first quartile is 1.4 percentage points.
+A masked model scores these sentences in minutes, not hours. The limit costs little precision: a
+floor at the first quartile (25 %) has a standard error of 1.4 percentage points.
 """
 
 _SENTENCES_PER_TASK = 200
@@ -63,9 +63,9 @@ class ScoringTask(WorkerTask[SearchContext]):
 class NaturalScores:
     """Scores of a study's natural sentences, with their floors and standard deviations.
 
-    The store keeps floors and standard deviations. They are used again if a stored search began
-    from one of the sentences. So they do not change if sentences are added or removed later.
-    Results that depend on them do not change, either.
+    The store keeps floors and standard deviations. The stored values are used again if a stored
+    search began from one of the sentences. So these values, and results that depend on these
+    values, do not change if sentences are added or removed later.
 
     Attributes:
         profiles: specification of a model → facts about the model.
@@ -81,7 +81,7 @@ class NaturalScores:
 
     @cached_property
     def _keys(self) -> dict[str, tuple[str, str]]:
-        """Model → its fingerprint, and a digest of the words that a search may use."""
+        """Model → fingerprint of its scores, and a digest of the words that a search may use."""
         return {
             model: (profile.convention.fingerprint, describe_words(profile.words))
             for model, profile in self.profiles.items()
@@ -160,9 +160,9 @@ def reference_sentences(
 ) -> tuple[Sentence, ...]:
     """Return the natural sentences whose scores determine floors.
 
-    At most `MAX_REFERENCE_SENTENCES` of each number of words are chosen, by a hash of their texts.
-    So the order of `sentences` does not matter. Sentences that contain a word outside `words` are
-    never chosen; None allows all words.
+    For each number of words, at most `MAX_REFERENCE_SENTENCES` sentences are chosen, by a hash of
+    their texts. So the order of `sentences` does not matter. Sentences that contain a word outside
+    `words` are never chosen; None allows all words.
     """
     known = [s for s in dict.fromkeys(sentences) if not (words and words.missing_words(s))]
     in_random_order = sorted(known, key=lambda sentence: digest([sentence.text]))

@@ -35,7 +35,7 @@ _WITHOUT_EFFECT = {"frame": "none", "enough": 0}
 class SearchRules(SearchSettings):
     """Settings of a study's searches, before word lists are loaded from their files.
 
-    They are the number of triplets, the settings of each search, and constraints on sentences.
+    These are the number of triplets, the settings of each search, and constraints on sentences.
     """
 
     per_pair: Annotated[
@@ -70,9 +70,9 @@ class SearchQuestion(SearchRules):
 
     @property
     def floor_quantile(self) -> float:
-        """Minimum log-probability of natural sentences, as a quantile of their log-probabilities.
+        """Minimum log-probability of a natural sentence.
 
-        0 means no minimum.
+        It is a quantile of the log-probabilities of all natural sentences. 0 means no minimum.
         """
         return 0.0 if self.judge else recipe_named(self.recipe).plausible
 

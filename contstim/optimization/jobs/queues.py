@@ -7,7 +7,7 @@ search begins from a natural sentence and finds a triplet or none. The diagram s
           |
     [natural_walk]     s17    s4     s31    s8     s22  …      sentences that both models know
           |
-       searches        found  none   found  none   found       one a sentence, in any order
+       searches        found  none   found  none   found       one for each sentence, in any order
           |
     [counted_results]  s17           s31           s22         the first `per_pair` triplets count
 
@@ -66,7 +66,7 @@ class Searches:
         floors: lowest log-probabilities that natural sentences may have, see `floors`.
         store: store of the results.
         judges: models that choose plausible sentences, for each pair.
-        sds: standard deviation of each model's scores; needed if a unit is not nats.
+        sds: standard deviation of each model's scores; needed if the unit of a score is not nats.
 
     Attributes:
         wall_seconds: duration of the searches of this run, summed over workers.

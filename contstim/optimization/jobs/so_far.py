@@ -50,11 +50,11 @@ def table_so_far(out: Path) -> Path:
 def triplets_writer(
     path: Path, names: Mapping[str, str]
 ) -> Callable[[Mapping[ModelPair, Sequence[Result]]], None]:
-    """Return a function that writes the triplets of results, unless its last write is recent.
+    """Return a function that writes the triplets of results to a file.
 
-    The minimum time between two writes is ten seconds, or twenty times the duration of a write if
-    this is longer. The function raises an InputError if the file cannot be written. `names` maps
-    specifications of models to names.
+    If the last write is recent, the function does nothing. The minimum time between two writes is
+    ten seconds, or twenty times the duration of a write if this is longer. The function raises an
+    InputError if the file cannot be written. `names` maps specifications of models to names.
     """
     next_write = 0.0
 

@@ -154,7 +154,8 @@ class TripletTask(WorkerTask[SearchContext]):
     Attributes:
         question: settings of the study's searches, with defaults filled in
             (`SearchQuestion.resolved`).
-        fingerprints: fingerprints of the models at the start of the job.
+        fingerprints: fingerprints of the models at the start of the job. A fingerprint identifies a
+            model and its scoring rule.
         words: digest of the words that the search may use.
         judges: specification and fingerprint of each judge, a model that chooses plausible
             sentences.
@@ -199,11 +200,11 @@ class TripletTask(WorkerTask[SearchContext]):
     def perform(self, context: SearchContext) -> Outcome:
         """See `WorkerTask.perform`.
 
-        The outcome is `inadmissible` if the natural sentence is impossible under a model or below a
-        floor, or if no word may change. An unsuccessful search is repeated with up to `SEEDS`
-        seeds. Searches for few new words are not repeated. If the searches with all seeds are
-        unsuccessful, the three sentences of the triplet are not all different, and the outcome has
-        a reason.
+        The outcome is `inadmissible` if the natural sentence is impossible under a model, if its
+        score is below a floor, or if no word may change. An unsuccessful search is repeated with up
+        to `SEEDS` seeds. Searches for few new words are not repeated. If the searches with all
+        seeds are unsuccessful, the three sentences of the triplet are not all different, and the
+        outcome has a reason.
 
         Raises:
             ModelError: if a model has changed since the job began.

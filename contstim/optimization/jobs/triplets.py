@@ -80,7 +80,8 @@ def find_triplets(
 
     Raises:
         InputError: if there are too few models or natural sentences; if a word of `fix` is in no
-            sentence; if a pair has no judge outside the pair; or if tags are unsuitable.
+            sentence; if a pair has no judge outside the pair; or if `tags` is a table for another
+            language.
         ModelError: if a model cannot be loaded, or if two models are the same.
         StoreError: if the database cannot be written.
         VocabularyError: if two models share no word.
@@ -207,7 +208,7 @@ def _inspect(
     """Let workers load models, and return facts about the models.
 
     Raises:
-        ModelError: if two models rank sentences equally, for any set of sentences of equal length.
+        ModelError: if two models rank all sentences of equal length in the same order.
     """
     # Inspect in reverse order, so that the first models are still loaded when searches begin
     tasks = [InspectionTask(model, tuple(sentences)) for model in reversed(models)]

@@ -35,7 +35,7 @@ constraints.
 
 Modules in reading order:
 
-synthesize    one direction, a triplet, or a symmetric pair; begin here
+synthesize    one sentence, a triplet, or a symmetric pair; begin reading here
 recipes       named search methods: ours (`default`), and the published one (`golan2023`)
 climb         the search loop
 proposers     two strategies to find a better word: ours and the published one
@@ -48,6 +48,7 @@ near_pairs    another search, for the sentence with one new word on which two mo
 restarts      repeated searches from one natural sentence, their limits, and the best result
 evaluator     exact scores, their cache, log and costs
 objectives    the loss to minimise, and the constraint on scores
+opponents     scores with different units, made comparable
 constraints   rules about the words allowed at a position, for example that no word occurs twice
 verification  checks before a search, and checks of its result
 settings      settings of a search, as given by options

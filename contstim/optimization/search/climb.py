@@ -49,7 +49,7 @@ class Step(ScoredSentence):
 
 @dataclass(frozen=True)
 class Climb:
-    """A finished search.
+    """A finished run of the search loop.
 
     Attributes:
         steps: accepted steps of all rounds.

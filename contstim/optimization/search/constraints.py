@@ -168,8 +168,9 @@ def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> C
     A tag is a part of speech; for tags and kinds, see `TagTable`. A word of the natural sentence
     that the table does not list cannot be replaced.
 
-    In this sentence, the kind of a word may differ from the word's main kind. For these words, the
-    function `uses` returns 0-based position → kind; see `contstim.english.words.verb_uses`.
+    In the natural sentence, the kind of a word may differ from the word's main kind. For such
+    words, the function `uses` returns 0-based position → kind; see
+    `contstim.english.words.verb_uses`.
     """
     tags = table.tags(natural)
     kinds = dict(enumerate(map(table.main_kind, natural.words, tags)))

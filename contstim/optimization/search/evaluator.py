@@ -83,7 +83,7 @@ class Evaluator:
 
     @contextmanager
     def count_cost(self, number: int) -> Iterator[Scorer]:
-        """Yield a model. Add the cost of its and its draft's computations to the model's tally."""
+        """Yield a model. Add the cost of its computations, draft included, to the model's tally."""
         with counting(self.tallies[number]):
             yield self.models[number]
 

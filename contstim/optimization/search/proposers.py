@@ -92,7 +92,7 @@ class ScreeningProposer(Proposer):
             fewer passes.
         min_expected_improvement: a word is scored exactly only if its expected improvement is
             larger than this number, nats.
-        patience: the visit ends after this many exact scores in a row without gain.
+        patience: number of exact scores in a row without gain after which the visit ends.
         max_batch: maximum number of words scored exactly in a batch.
     """
 
@@ -148,7 +148,7 @@ class RegressionProposer(Proposer):
             left-to-right model. These models score all remaining candidates exactly.
         threshold_step: decrease of the threshold while too few candidates reach it, nats.
         min_candidates: number of candidates that must reach the threshold.
-        patience: the visit ends after this many predicted words without gain.
+        patience: number of predicted words without gain after which the visit ends.
         penalty: added loss for each nat by which a prediction violates the constraint.
     """
 

@@ -38,8 +38,8 @@ class SearchBudget:
         searches: maximum number of searches; None for no limit.
         seconds: time limit. Another search begins only if there is time for a search of the mean
             duration so far. Results then depend on the machine.
-        patience: the searches end after this many searches in a row with a gain below `min_gain`;
-            None for no limit.
+        patience: number of searches in a row with a gain below `min_gain` after which the searches
+            end; None for no limit.
         min_gain: see `patience`; nats.
         passes: maximum number of sequences that networks process. Like `seconds`, it decides
             whether another search begins; None for no limit. If a model does not report passes

@@ -297,10 +297,11 @@ def synthesize_triplet(
 ) -> tuple[Triplet, Synthesis, Synthesis]:
     """Search for both synthetic sentences of a triplet.
 
-    model_1 rejects synthetic_1, and model_2 rejects synthetic_2. The controversiality is
-    log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), nats (Golan et al. 2023, Eq. 4). With `sds`, it is
-    the sum of `Triplet.drops`. If a search finds nothing, or both searches find the same sentence,
-    the triplet is not `distinct`. For errors, see `synthesize`.
+    Model m1 rejects synthetic_1 (s1), and model m2 rejects synthetic_2 (s2). The controversiality
+    is log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), nats (Golan et al. 2023, Eq. 4). Here, n is the
+    natural sentence. With `sds`, the controversiality is the sum of `Triplet.drops`. If a search
+    finds nothing, or both searches find the same sentence, the triplet is not `distinct`. For
+    errors, see `synthesize`.
 
     Each search tries up to `seeds` seeds: seed, seed + 1 and so on. It tries the next seed if it
     finds nothing, or finds the sentence of the first search again. Costs include all seeds.
@@ -354,7 +355,8 @@ class SymmetricPair(SearchResult):
         sentence_2: sentence that model_2 rejects.
         log_probs: log-probabilities, nats; rows are `models`, columns are sentence_1 and
             sentence_2.
-        climbs: climbs of the best search, alternately of sentence_1 and sentence_2.
+        climbs: climbs (runs of the search loop) of the best search, alternately of sentence_1 and
+            sentence_2.
     """
 
     models: tuple[str, ...]
@@ -496,7 +498,7 @@ def _float32_log_probs(evaluator: Evaluator, sentences: Sequence[Sentence]) -> F
     if second_1 < first_1 or first_2 < second_2:
         raise VerificationError(
             f"{sentences[0].text!r} and {sentences[1].text!r} are a pair only in the precision of "
-            "the search: scored in float32, a model prefers the wrong sentence. Search with the "
-            "`dtype` float32."
+            "the search. In float32, a model prefers the wrong sentence. Search with the `dtype` "
+            "float32."
         )
     return log_probs

@@ -139,7 +139,10 @@ class Stratum:
 
     @cached_property
     def free(self) -> tuple[BoolArray, BoolArray]:
-        """Masks of two sets, (n,) each: usable sentences not rejected; sentences in kept trials."""
+        """Two masks, (n,) each: usable sentences without rejected ones; sentences in kept trials.
+
+        A kept trial was reviewed and not rejected.
+        """
         sentences, usable = self.table.sentences, self.usable
         if self.review is None or sentences is None:
             return usable, np.zeros_like(usable)
@@ -462,11 +465,11 @@ def _infeasible(
         reachable = np.bincount(part.arcs[0], minlength=len(part.sources)).tolist()
         violations = least_violations(part.program, hard=part.of_sentences)
         for number, ((reject, accept), needs) in enumerate(part.sources.items()):
-            lacks, why = violations.get(number, 0), "other pairs need the same ones"
+            lacks, why = violations.get(number, 0), "other pairs need the same sentences"
             if reachable[number] < needs:
                 rank = f"rank {below.format(reject)}at least 0.5 under {accept}"
                 lacks = needs - reachable[number]
-                why = f"only {reachable[number]} usable ones {rank}"
+                why = f"only {reachable[number]} usable sentences {rank}"
             if lacks:
                 which = f"{lacks} of {needs} sentences{part.of_length}"
                 reasons.append(f"{reject} against {accept} lacks {which}: {why}")
@@ -486,7 +489,7 @@ def _infeasible(
     return InfeasibleError(
         f"There are too few sentences for {quantity(question.per_pair, 'pair')} for every two "
         f"models; at most {quantity(feasible_count, 'pair')} can be selected for every two models. "
-        "Missing sentences, by rejecting against accepting model: "
+        "Missing sentences (rejecting model against accepting model): "
         f"{'; '.join(reasons)}. Score more sentences, lower `per_pair`"
         f"{allow * (not question.agreeing)}, or leave models out."
     )

@@ -1,7 +1,7 @@
 """Questions and selections.
 
 A question has the settings of a selection. A selection has stimuli, and a certificate that proves
-how good they are. "2023" is the study of Golan et al. (2023).
+how good these stimuli are. "2023" is the study of Golan et al. (2023).
 
 Each model accepts one sentence of a pair and rejects the other sentence. Unless pairs may be
 `agreeing`, the rejected sentence is less likely under the model.

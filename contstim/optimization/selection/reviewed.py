@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.optimization.selection.solver import Program
 
-_MAX_SEARCHES = 20  # the solver looks for reasons of at most this many changed items
-_MAX_CANDIDATES = 100_000  # the solver looks for reasons if there are at most this many candidates
+_MAX_SEARCHES = 20  # maximum number of changed items for which the solver looks for reasons
+_MAX_CANDIDATES = 100_000  # with more candidates, the solver does not look for reasons
 
 
 @dataclass(frozen=True)

@@ -382,7 +382,7 @@ def _quantile_rules(
 
 
 def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str], int]) -> int:
-    """Return the number of tokens of the rejected minus the accepted synthetic sentence.
+    """Return the rejected synthetic sentence's number of tokens minus that of the accepted one.
 
     Raises:
         InputError: if the number of tokens of a sentence under the model is missing.

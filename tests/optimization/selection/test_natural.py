@@ -210,11 +210,13 @@ def test_missing_sentences_are_counted_per_model_pair() -> None:
     table = make_scores([-3, -2, -1], [-1, -2, -3])
     with pytest.raises(InfeasibleError) as error:
         tables.choose(table, per_pair=3)
-    message = "lacks 2 of 3 sentences: only 1 usable ones rank below 0.5 under"
+    message = "lacks 2 of 3 sentences: only 1 usable sentences rank below 0.5 under"
     assert f"rnn against lstm {message} rnn and at least 0.5 under lstm" in str(error.value)
     assert f"lstm against rnn {message} lstm and at least 0.5 under rnn" in str(error.value)
     assert "at most 1 pair can be selected" in str(error.value)
-    with pytest.raises(InfeasibleError, match=r"only 2 usable ones rank at least 0\.5 under lstm"):
+    with pytest.raises(
+        InfeasibleError, match=r"only 2 usable sentences rank at least 0\.5 under lstm"
+    ):
         tables.choose(table, per_pair=3, agreeing=True)
 
 
