@@ -13,9 +13,9 @@ For example, a server returns
     The idea barks.    -29
 
 The regression attributes most of the difference of 9 nats to `idea`, and less to the pairs
-`The idea` and `idea barks`. If `idea` has two tokens and `dog` has one, it attributes a part of the
-difference to the number of tokens. Scores of untried words have a larger standard deviation, which
-is a reason to try these words.
+`The idea` and `idea barks`. If `idea` has two tokens and `dog` has one, the regression attributes a
+part of the difference to the number of tokens. Scores of untried words have a larger standard
+deviation, which is a reason to try these words.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class SentenceRegression:
         variance = np.full(len(words), shared[indices].sum() + _NOISE**2)
         variance += sum(_prior_sd(term) ** 2 for term in common if term not in self._index)
         # Indices of weights, and the factors of these weights. Both arrays have a row for the
-        # draft, for the number of tokens, and for each kind of specific term. They have a column
+        # draft, for the number of tokens, and for each kind of specific term. Both have a column
         # for each word. Terms without a weight only add variance
         weight_indices = [np.full(len(words), _DRAFT), np.full(len(words), _TOKENS)]
         factors = [drafted, n_tokens]

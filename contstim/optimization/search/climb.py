@@ -115,7 +115,7 @@ def climb(
     """Improve a sentence word by word (Golan et al. 2023, Methods).
 
     `state` is a new state, or the final state of an earlier climb with the same models. The climb
-    updates it. The climb consists of rounds. Each round ends when no word
+    updates this state. The climb consists of rounds. Each round ends when no word
     is better, and `perturbation` makes the start of the next round. Without a perturbation, there
     is a single round. `on_step` is called with each accepted step.
     """

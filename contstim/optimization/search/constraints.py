@@ -259,7 +259,7 @@ class Candidates:
 
     @property
     def blocked(self) -> list[int]:
-        """0-based positions at which no word may replace the natural word, without fixed ones."""
+        """0-based positions, not fixed, at which no word may replace the natural word."""
         return [p for p in self.positions if not self.allowed(self.natural, p).any()]
 
     def at(self, current: ScoredSentence, index: int, visit: int = 0) -> Position:

@@ -55,7 +55,7 @@ class Evaluator:
         evaluations: exactly scored candidates, in order.
         tallies: computations of each model, including those of its draft. A draft is a cheaper
             model that estimates the model's scores.
-        exact_passes: number of passes through its network that each model needed to score the first
+        exact_passes: number of passes through the network that each model needed to score the first
             sentence exactly.
     """
 

@@ -1,11 +1,11 @@
 """Find the new word on which two models disagree most.
 
 A new word replaces one word of a natural sentence. Two models disagree on the new word if one model
-finds the new sentence likelier, and the other model the natural sentence.
+finds the new sentence likelier, and the other model finds the natural sentence likelier.
 
 The gain of a word is log p(sentence with the word) - log p(natural sentence), in nats. If the
 scores of a model have another unit, the gains of all models are standardised. Each model's gains
-are then divided by the standard deviation of its scores of natural sentences.
+are then divided by the standard deviation of the model's scores of natural sentences.
 
 If one model's gain is positive and the other's negative, the models disagree. The size of the
 disagreement is the smaller absolute gain:
@@ -13,11 +13,11 @@ disagreement is the smaller absolute gain:
     The dog sleeps           cat    boy    idea
     gain under model 1        +3     +1      -9
     gain under model 2        -2     -6      -8
-    they disagree by           2      1     not
+    disagreement               2      1    none
 
 The search finds the best word, although it does not score all words under both models. The cheaper
-model scores first. If the size of a word's gain is no larger than the best disagreement so far, the
-word cannot be better. The other model then does not score it.
+model scores first. If the absolute gain of a word is no larger than the best disagreement so far,
+the word cannot be better. The other model then does not score this word.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Objective:
 
     The objective is Eq. 2 of Golan et al. (2023):
 
-        loss        = maximum of log p(s|m) - limit of m, over the rejecting models m
+        loss        = maximum of (log p(s|m) - limit of m) over the rejecting models m
         constraint:   log p(s|m) ≥ limit of m, for all accepting models m
 
     Attributes:
@@ -100,10 +100,11 @@ class Objective:
     ) -> BoolArray:
         """Return a mask of sentences that may satisfy the constraint with a loss below `loss`.
 
-        Arrays are (n_models, n_sentences), nats. Unknown log-probabilities are nan, unknown
-        upper bounds inf.
+        Arrays are (n_models, n_sentences), nats. Unknown log-probabilities are nan. Unknown upper
+        bounds are inf.
         """
-        # In the best case, unknown scores are the bound (accepting models) or -inf (rejecting)
+        # In the best case, an unknown score is the bound of an accepting model, or -inf under a
+        # rejecting model
         bounds = np.where(np.array(self.accepting)[:, None], upper_bounds, -np.inf)
         best = np.where(np.isnan(log_probs), bounds, log_probs)
         return np.logical_and(self.feasible(best), self.loss(best) < loss)

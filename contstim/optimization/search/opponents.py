@@ -1,8 +1,9 @@
 """Scorers with different units as opponents, the accept and reject models of a search.
 
 A search compares the scores of two opponents. Log-probabilities are compared in nats. If the unit
-of one scorer is not nats, the search divides each scorer's scores by their standard deviation over
-natural sentences. A decrease by one standard deviation then has the same weight for both scorers.
+of one scorer is not nats, the search divides each scorer's scores by the standard deviation of the
+scorer's scores of natural sentences. A decrease by one standard deviation then has the same weight
+for both scorers.
 """
 
 from __future__ import annotations

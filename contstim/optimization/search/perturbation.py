@@ -1,8 +1,8 @@
 """New starts for a climb at a local optimum (iterated local search).
 
-A round of a climb replaces single words as long as this lowers the loss. It ends at a local
-optimum. The next round begins at a new start. The floor is the minimum log-probability under the
-accept model: that of the natural sentence.
+A climb is a run of the search loop. A round of a climb replaces single words as long as this lowers
+the loss. The round ends at a local optimum. The next round begins at a new start. The floor is the
+minimum log-probability under the accept model: the log-probability of the natural sentence.
 
 A local optimum is usually just above the floor, so most replacements lead below the floor. There
 are two methods for a new start.
@@ -62,7 +62,7 @@ class Perturbation:
 
     Attributes:
         max_drafts: maximum number of words that drafts (cheaper models) score at each position.
-        patience: the search ends after this number of rounds in a row without gain.
+        patience: number of rounds in a row without gain after which the search ends.
         tries: maximum number of sentences to score until one satisfies the constraint.
     """
 

@@ -90,8 +90,7 @@ class ScreeningProposer(Proposer):
             of the passes that one exact score takes under all models together.
         min_draft_passes: number of passes that the drafts may take even if `draft_share` allows
             fewer passes.
-        min_expected_improvement: a word is scored exactly only if its expected improvement is
-            larger than this number, nats.
+        min_expected_improvement: expected improvement above which a word is scored exactly, nats.
         patience: number of exact scores in a row without gain after which the visit ends.
         max_batch: maximum number of words scored exactly in a batch.
     """

@@ -197,8 +197,8 @@ class SearchState:
     Attributes:
         rng: generator of all random numbers of the search.
         calibrations: calibrations by model and stage.
-        regressions: for each model, a regression that predicts its scores from sentences. It is
-            used for black boxes, which score only whole sentences.
+        regressions: for each model, a regression that predicts scores of sentences. It is used only
+            if the model is a black box, which scores only whole sentences.
     """
 
     def __init__(self, n_models: int, rng: np.random.Generator) -> None:
@@ -282,7 +282,7 @@ class Calibration:
 _SAMPLES = 16  # antithetic pairs of draws for an expected improvement
 _MIN_WORDS_TO_FILTER = 2048  # filtering fewer words saves little time
 _ROUNDING = 1e-9  # relative rounding error of a mean of equal numbers
-_BATCH_SIZE = 4096  # maximum number of improvements computed at once; they fit into a CPU cache
+_BATCH_SIZE = 4096  # maximum number of improvements computed at once, to fit into a CPU cache
 
 
 def most_improving(

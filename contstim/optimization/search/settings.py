@@ -27,7 +27,7 @@ class SearchSettings:
 
     Attributes:
         fix: words that must not change, in upper or lower case. A number is a 0-based position. If
-            the sentence contains this number as a word, as in "The 2 men", it is a word.
+            the sentence contains this number as a word, as in "The 2 men", it means the word.
         exclude: forbidden new words. Upper and lower case do not matter.
 
     Raises:
@@ -118,11 +118,13 @@ class SearchSettings:
                 "set `enough` to 0 for as many nats as possible."
             )
         if self.nats and self.recipe != "default":
-            raise InputError(f"`enough` needs the recipe default, got {self.recipe}. Set it to 0.")
+            raise InputError(
+                f"`enough` needs the recipe default, got {self.recipe}. Set `enough` to 0."
+            )
         if self.judge and not self.nats:
             raise InputError(
-                "`judge` needs `enough`, because judges choose among sentences that reach it: set "
-                "`enough`, or leave out `judge`."
+                "`judge` needs `enough`, because judges choose among sentences with enough nats: "
+                "set `enough`, or leave out `judge`."
             )
         if self.tags is not None and not self._needs_table:
             raise InputError('`tags` has no effect without a frame: set `frame` to "words".')
@@ -271,7 +273,7 @@ class SentenceSearchSettings(SearchSettings):
 
 
 def fixed_positions(text: str, natural: Sentence) -> list[int]:
-    """Return the 0-based positions that one text of `SearchSettings.fix` fixes."""
+    """Return the 0-based positions at which one text of `SearchSettings.fix` forbids new words."""
     positions = [p for p, word in enumerate(natural.words) if word.lower() == text.lower()]
     if not positions and text in map(str, range(len(natural))):
         positions = [int(text)]

@@ -195,7 +195,7 @@ def _solve(
     on_restart: Callable[[SearchSummary], None] | None = None,
 ) -> Synthesis:
     if few_changes is not None and restarts not in (None, SINGLE):
-        raise InputError("A search with `few_changes` is a single one: leave out `restarts`.")
+        raise InputError("A search with `few_changes` is a single search: leave out `restarts`.")
     if problem.in_sds and recipe.name != DEFAULT.name:
         raise InputError(
             f"The recipe {recipe.name} needs log-probabilities in nats. Use the recipe "
@@ -440,11 +440,13 @@ def _search_pair(
     models, candidates = problem.models, problem.candidates
     natural = candidates.natural
     # Side 0 is sentence_1, which model_2 should prefer. Side 1 is sentence_2, which model_1 should
-    # prefer. In the evaluator of a side, the model that should prefer its sentence comes first
+    # prefer. In the evaluator of a side, the model that should prefer the side's sentence is first
     evaluators = [Evaluator((models[1 - side], models[side])) for side in (0, 1)]
     rng = np.random.default_rng(seed)
     states = [SearchState(len(models), rng) for _ in evaluators]
-    _, scores = (natural_log_probs(evaluator, natural) for evaluator in evaluators)  # of side 1
+    _, scores = (
+        natural_log_probs(evaluator, natural) for evaluator in evaluators
+    )  # model_1, model_2
     # (model_1, model_2) × (sentence_1, sentence_2)
     log_probs = np.stack([scores, scores], axis=1)
     sentences = [natural, natural]

@@ -225,13 +225,13 @@ def verify(
 ) -> Climb:
     """Score a result alone, check all constraints, and return the climb with these scores.
 
-    `results` are possible results, best first. Their scores are from batches, so they have other
-    rounding errors. If a sentence scored alone violates the objective, the next sentence of
-    `results` is tried. If all of them violate it, the result is the start.
+    `results` are possible results, best first. Their scores are from batches, so the new scores
+    have other rounding errors. If a sentence with its new scores violates the objective, the next
+    sentence of `results` is tried. If all sentences violate the objective, the result is the start.
 
     The loss must decrease by `enough` nats. If a model computes with less precision than float32,
-    `in_float32` has the objective and the start with float32 scores. They replace the objective and
-    the start of the climb.
+    `in_float32` has the objective and the start with float32 scores. These replace the objective
+    and the start of the climb.
 
     Raises:
         VerificationError: if scores differ by more than rounding, or a constraint on words is

@@ -66,10 +66,10 @@ def select_minimal_pairs(
 ) -> MinimalPairSelection:
     """Select, for every two models, the minimal pairs on which their verdicts differ most.
 
-    Each of two models is right in half of the pairs selected for them: it prefers the acceptable
-    sentence. No sentence is in two pairs. The pairs are spread as evenly as possible over
-    paradigms; see the module. Of all sets that satisfy these rules, the selected set has the best
-    objective.
+    A model is right if it prefers the acceptable sentence. Of the pairs selected for two models,
+    each model is right in half. No sentence is in two pairs. The pairs are spread as evenly as
+    possible over paradigms; see the module. Of all sets that satisfy these rules, the selected set
+    has the best objective.
 
     After a review, sentences of rejected items are excluded. As many other reviewed minimal pairs
     as possible are selected again, even if the numbers of pairs then become less even.
@@ -260,9 +260,9 @@ class _Candidates:
     def _verdicts(self, floor: float | None) -> FloatArray:
         """Return verdicts, (n_pairs, n_models).
 
-        A verdict is 1 if the acceptable sentence is likelier, and -1 if the other one is. It is 0
-        for ties, and for pairs that cannot be selected. `floor` is the minimum log-probability per
-        word, nats.
+        A verdict is 1 if the acceptable sentence is likelier, and -1 if the other one is. The
+        verdict is 0 for ties, and for pairs that cannot be selected. `floor` is the minimum
+        log-probability per word, nats.
         """
         scores = self._scores
         sides = [(pair.good, pair.bad) for pair in scores.pairs]
@@ -314,7 +314,7 @@ class _Candidates:
             raise self.infeasible(
                 f"for every two models, {need:,} pairs are needed on which only the first model "
                 f"prefers the {self._scores.good_name} sentence, and as many on which only the "
-                f"second does; {join_names(shortages)}"
+                f"second model does; {join_names(shortages)}"
             )
         smallest: IntArray = limits[(allowed >= need).argmax(axis=1)]
         return smallest

@@ -347,14 +347,15 @@ def select_natural(
     In a pair of sentences s1 and s2, model m1 rejects s1, and model m2 rejects s2. The selection
     minimises the sum of r(s1|m1) + r(s2|m2) over all selected pairs. Here, r is the fractional rank
     in the stratum. Each pair satisfies r(s1|m2) >= 0.5 and r(s2|m1) >= 0.5. Unless `agreeing` is
-    set, it also satisfies r(s1|m1) < 0.5 and r(s2|m2) < 0.5. Then each model prefers the sentence
-    that the other model rejects. No sentence is in two pairs. The sum does not depend on which s1
-    is matched with which s2; see `match_sentences`.
+    set, the pair also satisfies r(s1|m1) < 0.5 and r(s2|m2) < 0.5. Then each model prefers the
+    sentence that the other model rejects. No sentence is in two pairs. The sum does not depend on
+    which s1 is matched with which s2; see `match_sentences`.
 
     Let D be the number of sentences that all sources need together. The cost of a sentence is its
     rank under the model that rejects it. The program contains only the D cheapest admissible
-    sentences of each source. They suffice: a selection with a more expensive sentence has only
-    D - 1 other sentences. So one of the D cheapest sentences is free to replace this sentence.
+    sentences of each source. These sentences suffice: a selection with a more expensive sentence
+    has only D - 1 other sentences. So one of the D cheapest sentences is free to replace this
+    sentence.
 
     After a review, sentences of rejected items are excluded. As many other reviewed pairs as
     possible are selected again, even if the sum of ranks increases.

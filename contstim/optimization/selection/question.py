@@ -3,7 +3,7 @@
 A question has the settings of a selection. A selection has stimuli, and a certificate that proves
 how good these stimuli are. "2023" is the study of Golan et al. (2023).
 
-Each model accepts one sentence of a pair and rejects the other sentence. Unless pairs may be
+Each model accepts one sentence of a pair and rejects the other sentence. Without the option
 `agreeing`, the rejected sentence is less likely under the model.
 """
 
@@ -38,7 +38,7 @@ MinimalPairObjective = Literal["margin", "evidence", "rank"]
 
 @dataclass(frozen=True, kw_only=True)
 class NaturalRules:
-    """Number of controversial natural pairs, and their rules."""
+    """Number of controversial natural pairs, and rules about these pairs."""
 
     per_pair: Annotated[int, Help("Sentence pairs for each pair of models.", at_least=0)] = 10
     no_repeats: Annotated[bool, Help("Leave out sentences in which a word repeats.")] = False
@@ -91,7 +91,8 @@ class TripletRules:
             the sum of Eq. 4 of the 2023 study. `worst-rank` minimises the sum of
             `triplets.worst_ranks`.
         quantiles: number of quantile groups. Natural sentences n are grouped by p(n|m1), and again
-            by p(n|m2). The same number of triplets is selected from each group.
+            by p(n|m2), where m1 and m2 are the two models. The same number of triplets is selected
+            from each group.
         word_cap: maximum number of occurrences of a lemma in the selected sentences.
         token_balance: maximum difference between two means under a model: the mean number of tokens
             of the synthetic sentences that it rejects, and that of the sentences that it accepts.
@@ -221,10 +222,11 @@ class MinimalPairQuestion:
             * `margin`: the smaller `|d|` of the two models, nats.
             * `rank`: the smaller of two fractional ranks: those of `|d|` among all pairs, under
               each of the two models.
-            * `evidence`: the expected log Bayes factor of one answer, nats. It compares two
-              hypotheses: participants choose according to one model, or according to the other.
-              The probability of the acceptable sentence is logistic(.055 d), where d is clipped to
-              ±27 nats. This approximates the choices in the study of 2023.
+            * `evidence`: the expected log Bayes factor of one answer, nats. The Bayes
+              factor compares two hypotheses: participants choose according to one model, or
+              according to the other. The probability of the acceptable sentence is logistic(.055
+              d), where d is clipped to ±27 nats. This approximates the choices in the study of
+              2023.
         floor: minimum log-probability per word of both sentences under both models, nats.
 
     Raises:
@@ -264,14 +266,14 @@ class MinimalPairQuestion:
         check_ranges(self)
         if self.per_pair % 2:
             raise InputError(
-                f"`per_pair` must be even, got {self.per_pair}: only the first model is right in "
-                "half of the minimal pairs, only the second in the others."
+                f"`per_pair` must be even, got {self.per_pair}. Only the first model is right in "
+                "half of the minimal pairs, and only the second model in the other half."
             )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """Question, value of its selection, and a proven bound on the value of all other selections.
+    """Question, value of the selection, and proven bound on the value of all other selections.
 
     Attributes:
         objective: value of the selection:
@@ -283,8 +285,8 @@ class Certificate:
               example, 2.034 means 2 misfits and 34 new words.
             * Minimal pairs: the sum of the objective.
         bound: proven bound on the value of other selections. Earlier goals, for example to keep
-            reviewed items, come first. The bound is for all selections that reach them equally
-            well.
+            reviewed items, come first. The bound is for all selections that reach these
+            goals equally well.
         status: `optimal` if objective and bound are equal (within 2e-6) and the earlier goals are
             proven optimal; `gap` if the time limit prevented this.
         tie_rule: rule that decides between selections of equal value.

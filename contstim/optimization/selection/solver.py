@@ -179,10 +179,10 @@ def least_violations(
 ) -> dict[int, int]:
     """Find the choice with the smallest total violation of rules, and return its violations.
 
-    The violation of a rule is the amount by which its sum is too small or too large. It counts
-    1,000 times as much if `lower` = `upper`, for example if the rule sets the number of items.
-    Candidates in `forced` must be chosen, and rules in `hard` must not be violated. Goals are
-    ignored.
+    The violation of a rule is the amount by which its sum is too small or too large. A
+    violation counts 1,000 times as much if `lower` = `upper`, for example if the rule sets the
+    number of items. Candidates in `forced` must be chosen, and rules in `hard` must not be
+    violated. Goals are ignored.
 
     Returns:
         Index of a violated rule → violation.
@@ -211,7 +211,7 @@ def least_violations(
 
 
 def _minimise(program: Program, costs: FloatArray, seconds: float) -> Solution | None:
-    """Minimise one goal by its linear relaxation, or by branch and bound if values are not whole.
+    """Minimise one goal by a linear relaxation, or by branch and bound if values are not whole.
 
     A large program with `order` is first solved for a part of the candidates. Then more candidates
     are added: those with a reduced cost below the gap between objective and bound. Other candidates

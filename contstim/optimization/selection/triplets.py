@@ -54,8 +54,8 @@ def select_triplets(
     """Select the best triplets for every pair of models.
 
     The question has the rules and the objective. The selection is an integer linear program. If all
-    rules are about quantiles, it is an assignment problem, and its linear relaxation has a solution
-    in whole numbers. Other rules may need branch and bound.
+    rules are about quantiles, the program is an assignment problem, so the linear relaxation has a
+    solution in whole numbers. Other rules may need branch and bound.
 
     After a review, rejected triplets are excluded. As many other reviewed triplets as possible are
     selected again, even if the objective becomes worse. Rejected triplets still count for quantiles
@@ -64,8 +64,8 @@ def select_triplets(
     Args:
         triplets: candidates for all pairs of models.
         question: number of triplets, objective and rules. The default is the ten most readable
-            triplets of each pair of models. Under each of the two models, they have one natural
-            sentence from each decile of log-probability.
+            triplets of each pair of models. Under each of the two models, these triplets have
+            one natural sentence from each decile of log-probability.
         tokens: (text of a sentence, model) → number of tokens, for `token_balance`.
         review: review of earlier selections.
 
@@ -127,9 +127,8 @@ def _infeasible(
     keys = dict.fromkeys(("per_pair", *(program.keys[rule] for rule, _ in worst_first)))
     loosen = join_names(f"`{key}`" for key in keys if key)
     message = (
-        f"No set of triplets satisfies all rules. The set that violates them least violates "
-        f"{len(broken):,}, each by the number in brackets: {rules}. Use more triplets, or loosen "
-        f"{loosen}."
+        f"No set of triplets satisfies all rules. The closest set violates {len(broken):,} of "
+        f"them, each by the number in brackets: {rules}. Use more triplets, or loosen {loosen}."
     )
     enough = Counter((t.model_1, t.model_2) for t in triplets if has_enough(t, question))
     total = Counter((t.model_1, t.model_2) for t in triplets)
@@ -186,8 +185,8 @@ def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
         if not abs(controversiality - triplet.controversiality) <= _ROUNDING * largest:
             raise InputError(
                 f"{triplet.triplet_id} has the controversiality {triplet.controversiality}, but "
-                f"that of its log-probabilities is {controversiality}. Its columns do not belong "
-                "together; search the triplets again."
+                f"{controversiality} follows from its log-probabilities. The columns of its row do "
+                "not belong together; search the triplets again."
             )
         usable.append(replace(triplet, controversiality=controversiality))
     return usable

@@ -187,7 +187,7 @@ def _check_spread(
     enough = [t for t in candidates if min(t.drops) >= question.least_drop(t)]
     for name in ("log_prob_natural_model_1", "log_prob_natural_model_2"):
         ordered = np.sort([getattr(triplet, name) for triplet in enough])
-        # A value belongs to the first quantile whose upper edge is not below it
+        # A value belongs to the first quantile whose upper edge is not below the value
         tops = ordered[[(len(ordered) - 1) * k // number for k in range(1, number + 1)]]
         groups = Counter(np.searchsorted(tops, [getattr(t, name) for t in chosen]).tolist())
         even = {*groups.values()} == {len(chosen) // number} and len(groups) == number

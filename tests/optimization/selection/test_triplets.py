@@ -263,9 +263,9 @@ def test_unusable_triplets_are_refused() -> None:
         ([*triplets, replace(first, triplet_id="t")], "t occurs twice"),
         ([*triplets, replace(first, triplet_id="t", model_1="b", model_2="a")], "same order"),
         ([replace(first, log_prob_natural_model_1=-np.inf)], "not finite"),
-        ([replace(first, controversiality=0.0)], "do not belong together"),
+        ([replace(first, controversiality=0.0)], "not belong together"),
         ([replace(first, controversiality=first.controversiality + 0.01)], "do not belong"),
-        ([replace(first, controversiality=float("nan"))], "do not belong together"),
+        ([replace(first, controversiality=float("nan"))], "not belong together"),
     ):
         with pytest.raises(InputError, match=message):
             select_triplets(bad_triplets, QUESTION)
