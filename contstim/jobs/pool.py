@@ -38,7 +38,7 @@ class TaskQueue(ABC, Generic[TaskT]):
 
     @abstractmethod
     def take(self, loaded: Sequence[str]) -> TaskT | None:
-        """Return the next task for a worker that has `loaded` models; None if no task is ready."""
+        """Return a worker's next task, given its `loaded` models; None if no task is ready."""
 
     @abstractmethod
     def done(self, task: TaskT, result: Any) -> None:

@@ -1,4 +1,4 @@
-"""Tools for users' tests: models without a download, inheritable tests, artificial participants.
+"""Tools for users' tests: models without downloads, tests to inherit, artificial participants.
 
 models        MockModel: scores that a test defines. TableModel: random scores; also estimates and
               upper bounds of the scores of sentences in which one word is replaced. ToyModel:

@@ -114,7 +114,7 @@ def _visit(
 
 
 def _is_last(response: Any) -> bool:
-    """Return True for the server's last reply: the study is complete, or it refuses access."""
+    """Return True for the server's last reply: the study is complete, or access is refused."""
     ends = ("/api/complete",) if response.ok else ("/api/open", "/api/participants")
     return bool((response.ok or response.status == 403) and response.url.endswith(ends))
 

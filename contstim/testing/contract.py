@@ -38,7 +38,7 @@ SENTENCES = [
         "The old teacher reads a book in the garden",
     )
 ]
-# No training text contains "zyzzyva". Word-level models do not know it; other models split it
+# No training text contains "zyzzyva". It is unknown to word-level models; other models split it
 WORDS = ("dog", "house", "quickly", "the", "zyzzyva", "reads")
 
 

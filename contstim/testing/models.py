@@ -29,7 +29,7 @@ SAYS = ("exact", "estimate", "bound")
 LETTERS = string.ascii_letters + string.digits + "'-"
 _OTHER, _SPACE, _BOUNDARY = len(LETTERS), len(LETTERS) + 1, len(LETTERS) + 2
 _NUMBERS = {letter: number for number, letter in enumerate(LETTERS)}
-# Typical probability that a space follows a letter. A boundary follows a letter as often
+# Typical probability that a space follows a letter, and that a sentence ends after a letter
 _END_PROBABILITY = 0.15
 
 
@@ -113,7 +113,7 @@ class TableModel(LanguageModel):
         return Convention("table", "", False, f"table-{self.seed}-{self.says}-{self.draft_error}")
 
     def number(self, *words: str) -> float:
-        """Return the number of a word or a pair of words, from -10 to 0."""
+        """Return the random number of a word or a pair of words, from -10 to 0."""
         return _number(self.seed, words)
 
     def score(self, sentence: Sentence, stop: int | None = None) -> float:

@@ -167,7 +167,7 @@ class _Run:
         return [Question(**question) for question in study.get("questions", ())]
 
     async def join(self, number: int) -> None:
-        """Let a participant join the study, or resume it if the participant has joined before."""
+        """Let a participant join the study, or resume the study after an earlier join."""
         joined = self.journal.joined.get(number)
         address, remedy = "api/participants", ""
         body: dict[str, Any] = {"simulated": True, "nonce": f"{random.getrandbits(128):032x}"}

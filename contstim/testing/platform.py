@@ -95,7 +95,7 @@ TRIALS = tuple(
 
 
 class PlantedAnswers:
-    """Random ratings of participants. Tests compare them with the ratings that a reader returns.
+    """Random ratings of participants. Tests compare these with the ratings that a reader returns.
 
     Attributes:
         responses: responses in the order of calls of `press`. Ratings go from 1 (certainly

@@ -119,6 +119,7 @@ class Choice:
     """How the result of a search for few new words was chosen.
 
     Attributes:
+        feasible: number of feasible sentences that the judges allow.
         scored: number of sentences that networks or judges scored.
         minimal: whether no sentence with fewer new words is feasible; False if unknown.
         judged: number of sentences that the judges scored, because they are feasible under the pair
