@@ -29,7 +29,7 @@ from contstim.optimization.selection.question import (
     demand,
 )
 from contstim.optimization.selection.reviewed import ChangedItem, changed_items, review_goals
-from contstim.optimization.selection.solver import Program, least_violations, solve
+from contstim.optimization.selection.solver import LinearRule, Program, least_violations, solve
 from contstim.optimization.selection.verification import verify_natural
 from contstim.wording import quantity
 from contstim.words.sentence import repeats
@@ -185,8 +185,6 @@ class Stratum:
 
         Each source needs a certain number of sentences, and no sentence is used twice.
         """
-        from scipy.sparse import csr_array
-
         sources, indices, ranks = self.arcs
         pairs, n_kept = [*self.kept_pairs.values()], len(self.kept_pairs)
         rows = np.array([(p.row_1, p.row_2) for p in pairs], dtype=np.int64).reshape(-1, 2)
@@ -194,37 +192,28 @@ class Stratum:
         # The cost of a pair is the sum of two doubled ranks
         both_ranks = np.array([p.rank_1_model_1 + p.rank_2_model_2 for p in pairs])
         kept_costs = np.rint(2 * len(self.rows) * both_ranks)
-        all_indices = np.concatenate([kept_indices.ravel(), indices])
-        used, sentence_indices = np.unique(all_indices, return_inverse=True)
         number = {source: k for k, source in enumerate(self.sources)}
         both = [(number[p.model_1, p.model_2], number[p.model_2, p.model_1]) for p in pairs]
+        # Two rules concern each candidate sentence, and four rules concern each kept pair
         columns = np.concatenate([np.repeat(np.arange(n_kept), 2), n_kept + np.arange(len(ranks))])
-        # Rules on the number of sentences of each source, then on the use of each sentence
         kept_sources = np.array(both, dtype=np.int64).reshape(-1)
-        rule_numbers = [kept_sources, sources, len(self.sources) + sentence_indices]
-        shape = (len(self.sources) + len(used), n_kept + len(ranks))
-        entries = (np.ones(2 * len(columns)), (np.concatenate(rule_numbers), np.tile(columns, 2)))
-        need = np.array([*self.sources.values()])
+        all_sources = np.concatenate([kept_sources, sources])
+        all_indices = np.concatenate([kept_indices.ravel(), indices])
+        rules = []
+        for k, ((reject, accept), need) in enumerate(self.sources.items()):
+            name = f"sentences{self.of_length} that {reject} rejects and {accept} accepts"
+            members = columns[all_sources == k]
+            rules.append(LinearRule(name, members, np.ones_like(members), need, need, "per_pair"))
+        order, texts = np.argsort(all_indices, kind="stable"), self.table.sentences
+        used, starts = np.unique(all_indices[order], return_index=True)
+        # Without sentences, `split` returns an empty part, which `zip` omits
+        by_sentence = np.split(columns[order], starts[1:])
+        for row, members in zip(self.rows[used].tolist(), by_sentence, strict=False):
+            name = f"a sentence is in one pair ({row if texts is None else texts[row].text!r})"
+            rules.append(LinearRule(name, members, np.ones_like(members), 0, 1))
         is_in_trial = np.append(np.zeros(n_kept, np.bool_), self.free[1][indices])
         goals = review_goals(self.all_kept, self.candidate_of_item, is_in_trial)
-        texts = self.table.sentences
-        return Program(
-            [*goals, np.concatenate([kept_costs, ranks])],
-            csr_array(entries, shape=shape).tocsc(),
-            np.concatenate([need, np.zeros(len(used))]).astype(float),
-            np.concatenate([need, np.ones(len(used))]).astype(float),
-            [
-                *(
-                    f"sentences{self.of_length} that {r} rejects and {a} accepts"
-                    for r, a in self.sources
-                ),
-                *(
-                    f"a sentence is in one pair ({row if texts is None else texts[row].text!r})"
-                    for row in self.rows[used].tolist()
-                ),
-            ],
-            ["per_pair"] * len(self.sources) + [""] * len(used),
-        )
+        return Program.of([*goals, np.concatenate([kept_costs, ranks])], rules)
 
     def pairs(self, chosen: BoolArray) -> list[Pair]:
         """Make the selected pairs: kept pairs, and pairs of the other chosen sentences."""

@@ -70,11 +70,11 @@ def verify_natural(
     rows = [row for pair in pairs for row in (pair.row_1, pair.row_2)]
     are_inside = all(0 <= row < len(table.log_probs) for row in rows)
     _require(are_inside and len({*rows}) == len(rows), "a sentence is used more than once")
-    row_ranks = dict(zip(rows, _ranks(table, rows, same_length=question.same_length), strict=True))
+    ranks = _ranks(table, same_length=question.same_length)
     total = []
     for pair in pairs:
         models = [table.models.index(pair.model_1), table.models.index(pair.model_2)]
-        pair_ranks = np.stack([row_ranks[row][models] for row in (pair.row_1, pair.row_2)])
+        pair_ranks = ranks[np.ix_([pair.row_1, pair.row_2], models)]
         stated = [[getattr(pair, f"rank_{s}_model_{m}") for m in (1, 2)] for s in (1, 2)]
         is_same = np.allclose(pair_ranks, stated, rtol=0, atol=1e-12)
         _require(is_same, f"the ranks of {pair.trial_id} differ from the ranks in the scores")
@@ -89,22 +89,20 @@ def verify_natural(
     _check_value(selection.certificate, fsum(total), 1)
 
 
-def _ranks(table: ScoreTable, rows: Sequence[int], *, same_length: bool) -> FloatArray:
-    """Compute fractional ranks of rows, (n_rows, n_models).
+def _ranks(table: ScoreTable, *, same_length: bool) -> FloatArray:
+    """Compute fractional ranks of all sentences, (n_sentences, n_models).
 
     With `same_length`, ranks are among the sentences of the same length. Otherwise, they are among
-    all sentences.
+    all sentences. Tied sentences have their mean rank.
     """
+    from scipy.stats import rankdata
+
     sentences = table.sentences if same_length and table.sentences is not None else None
     lengths = np.array([len(s) for s in sentences]) if sentences else np.zeros(len(table.log_probs))
-    ranks, row_array = np.empty((len(rows), len(table.models))), np.array(rows)
-    for length in np.unique(lengths[row_array]):
-        of_length = lengths[row_array] == length
-        for model, column in enumerate(table.log_probs[lengths == length].T):
-            ordered, scores = np.sort(column), table.log_probs[row_array[of_length], model]
-            # Tied sentences have their mean rank
-            below, up_to = (np.searchsorted(ordered, scores, side=s) for s in ("left", "right"))
-            ranks[of_length, model] = (below + up_to + 1) / (2 * len(column))
+    ranks = np.empty(table.log_probs.shape)
+    for length in np.unique(lengths):
+        rows = lengths == length
+        ranks[rows] = rankdata(table.log_probs[rows], axis=0) / rows.sum()
     return ranks
 
 
