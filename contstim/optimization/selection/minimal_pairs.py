@@ -37,14 +37,13 @@ from contstim.optimization.selection.question import (
     MinimalPairSelection,
 )
 from contstim.optimization.selection.reviewed import ChangedItem, changed_items, review_goals
-from contstim.optimization.selection.solver import Program, solve
+from contstim.optimization.selection.solver import LinearRule, Program, group_indices, solve
 from contstim.optimization.selection.verification import verify_minimal_pairs
+from contstim.wording import grouped
 from contstim.words.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
-
-    from scipy.sparse import csr_array
 
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.items.minimal_pair_scores import MinimalPairScores
@@ -190,67 +189,50 @@ class _Candidates:
 
     def program(self, n_levels: int) -> Program:
         """Build the program with columns for candidates, and for levels 1 … n_levels of cells."""
-        from scipy.sparse import csc_array, csr_array, eye_array, hstack, vstack
-
-        n_groups, n_candidates = len(self.groups), len(self.costs)
-        names, keys, upper, pair_rules = self._rules()
-        identity = eye_array(len(names), format="csr")
-        candidate_rules = identity[self._group] + identity[n_groups + self._cell]
-        rules = csr_array(candidate_rules + pair_rules[self._row]).T.tocsc()
+        n_candidates, rules = len(self.costs), self._rules()
         # A cell with fewer than k candidates has no column for level k
         cells = np.flatnonzero(self._sizes)
         levels = [
-            (cell, k) for k in range(1, n_levels + 1) for cell in cells[self._sizes[cells] >= k]
+            (int(cell), k)
+            for k in range(1, n_levels + 1)
+            for cell in cells[self._sizes[cells] >= k]
         ]
-        of_cell = np.searchsorted(cells, [cell for cell, _ in levels])
-        has_level = -eye_array(len(cells), format="csc")[:, of_cell]
-        none = csc_array((len(names), len(levels)))
-        counts = hstack([rules.tocsr()[n_groups + cells], has_level])
-        matrix = vstack([hstack([rules, none]), counts]).tocsc()
-        lower = np.zeros(len(names) + len(cells))
-        lower[:n_groups] = self._need
-        n_columns = n_candidates + len(levels)
+        columns = grouped((cell, n_candidates + n) for n, (cell, _) in enumerate(levels))
+        for cell, level_columns in columns.items():
+            of_cell = rules[len(self.groups) + cell]
+            members = np.append(of_cell.members, level_columns)
+            weights = np.repeat([1, -1], [len(of_cell.members), len(level_columns)])
+            rules.append(LinearRule(f"{of_cell.name}, levels", members, weights, 0, np.inf))
         level_of_column = np.append(np.zeros(n_candidates), [k for _, k in levels])
-        shows = np.zeros(n_columns, dtype=np.bool_)
+        shows = np.zeros(len(level_of_column), dtype=np.bool_)
         if self._review is not None:
             shows[:n_candidates] = self._shows(self._review.shown_words)[self._row]
         goals = review_goals(self._all_kept, self.kept, shows)
         goals += [np.where(level_of_column == k, -1.0, 0.0) for k in range(1, n_levels + 1)]
-        return Program(
-            [*goals, np.append(self.costs, np.zeros(len(levels)))],
-            matrix,
-            lower,
-            np.concatenate([upper, np.full(len(cells), np.inf)]),
-            [*names, *(f"{names[n_groups + cell]}, levels" for cell in cells)],
-            [*keys, *[""] * len(cells)],
-            np.append(self._order, np.full(len(levels), -1)),
-        )
+        program = Program.of([*goals, np.append(self.costs, np.zeros(len(levels)))], rules)
+        return replace(program, order=np.append(self._order, np.full(len(levels), -1)))
 
-    def _rules(self) -> tuple[list[str], list[str], FloatArray, csr_array]:
-        """Return names, keys (options that loosen rules) and maxima of all rules, and a matrix.
+    def _rules(self) -> list[LinearRule]:
+        """Return the rules on halves, cells, sentences and words, in this order."""
 
-        The rules are on halves, cells, sentences and words.
+        def rule(name: str, members: IntArray, lower: int, upper: int, key: str) -> LinearRule:
+            return LinearRule(name, members, np.ones_like(members), lower, upper, key)
 
-        The fourth result is a matrix, (n_pairs, n_rules): 1 if a rule on a sentence or word
-        concerns a pair.
-        """
-        from scipy.sparse import csr_array
-
-        good = self._scores.good_name
+        good, need = self._scores.good_name, self._need
         text = "{} prefers the {} one, {} the other"
         halves = [text.format(right, good, wrong) for wrong, right in self.groups]
         cells = [f"{half}, {name}" for half in halves for name in self._names.tolist()]
-        rows, shared, limits = zip(*_shared(self._scores, self._question), strict=True)
-        upper = dict(zip(shared, limits, strict=True))
-        first = len(halves) + len(cells)
-        numbers = {name: number for number, name in enumerate(upper, start=first)}
-        names = [*halves, *cells, *upper]
-        entries = np.ones(len(rows)), (rows, [numbers[rule] for rule in shared])
-        pair_rules = csr_array(entries, shape=(len(self._scores.pairs), len(names)))
-        keys = ["per_pair"] * len(halves) + ["per_paradigm"] * len(cells)
-        keys += ["word_cap" if name.startswith("word ") else "" for name in upper]
-        maxima = [self._need] * len(halves) + [self._cap] * len(cells) + [*upper.values()]
-        return names, keys, np.array(maxima, dtype=np.float64), pair_rules
+        of_half = zip(halves, group_indices(self._group, len(halves)), strict=True)
+        of_cell = zip(cells, group_indices(self._cell, len(cells)), strict=True)
+        rules = [rule(name, members, need, need, "per_pair") for name, members in of_half]
+        rules += [rule(name, members, 0, self._cap, "per_paradigm") for name, members in of_cell]
+        of_row = group_indices(self._row, len(self._scores.pairs))
+        shared = _shared(self._scores, self._question)
+        by_rule = grouped(((name, limit), of_row[row]) for row, name, limit in shared)
+        for (name, limit), parts in by_rule.items():
+            key = "word_cap" if name.startswith("word ") else ""
+            rules.append(rule(name, np.concatenate(parts), 0, limit, key))
+        return rules
 
     def is_even(self, solution: Solution) -> bool:
         """Return True if no share is larger than `even_share`."""

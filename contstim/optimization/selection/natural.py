@@ -29,7 +29,13 @@ from contstim.optimization.selection.question import (
     demand,
 )
 from contstim.optimization.selection.reviewed import ChangedItem, changed_items, review_goals
-from contstim.optimization.selection.solver import LinearRule, Program, least_violations, solve
+from contstim.optimization.selection.solver import (
+    LinearRule,
+    Program,
+    group_indices,
+    least_violations,
+    solve,
+)
 from contstim.optimization.selection.verification import verify_natural
 from contstim.wording import quantity
 from contstim.words.sentence import repeats
@@ -200,17 +206,16 @@ class Stratum:
         all_sources = np.concatenate([kept_sources, sources])
         all_indices = np.concatenate([kept_indices.ravel(), indices])
         rules = []
-        for k, ((reject, accept), need) in enumerate(self.sources.items()):
+        by_source = group_indices(all_sources, len(self.sources))
+        for ((reject, accept), need), entries in zip(self.sources.items(), by_source, strict=True):
             name = f"sentences{self.of_length} that {reject} rejects and {accept} accepts"
-            members = columns[all_sources == k]
-            rules.append(LinearRule(name, members, np.ones_like(members), need, need, "per_pair"))
-        order, texts = np.argsort(all_indices, kind="stable"), self.table.sentences
-        used, starts = np.unique(all_indices[order], return_index=True)
-        # Without sentences, `split` returns an empty part, which `zip` omits
-        by_sentence = np.split(columns[order], starts[1:])
-        for row, members in zip(self.rows[used].tolist(), by_sentence, strict=False):
+            weights = np.ones_like(entries)
+            rules.append(LinearRule(name, columns[entries], weights, need, need, "per_pair"))
+        used, numbers = np.unique(all_indices, return_inverse=True)
+        texts, by_sentence = self.table.sentences, group_indices(numbers, len(used))
+        for row, entries in zip(self.rows[used].tolist(), by_sentence, strict=True):
             name = f"a sentence is in one pair ({row if texts is None else texts[row].text!r})"
-            rules.append(LinearRule(name, members, np.ones_like(members), 0, 1))
+            rules.append(LinearRule(name, columns[entries], np.ones_like(entries), 0, 1))
         is_in_trial = np.append(np.zeros(n_kept, np.bool_), self.free[1][indices])
         goals = review_goals(self.all_kept, self.candidate_of_item, is_in_trial)
         return Program.of([*goals, np.concatenate([kept_costs, ranks])], rules)

@@ -59,8 +59,15 @@ class LinearRule:
     members: Sequence[int] | IntArray
     weights: Sequence[int] | IntArray
     lower: int
-    upper: int
+    upper: float
     key: str = ""
+
+
+def group_indices(keys: IntArray, n: int) -> list[IntArray]:
+    """Return, for each key from 0 to n - 1, the indices at which `keys` has this value."""
+    order = np.argsort(keys, kind="stable")
+    # The first and the last part are empty
+    return np.split(order, np.searchsorted(keys[order], np.arange(n + 1)))[1:-1]
 
 
 @dataclass(frozen=True, eq=False)
