@@ -14,6 +14,7 @@ from contstim.jobs.worker_context import WorkerContext, WorkerTask
 from contstim.models.catalog import check_model
 from contstim.models.remote import ModelCall, RemoteModel
 from contstim.models.specifications import Models, parse_models
+from contstim.wording import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -125,9 +126,8 @@ class ModelTaskQueue(TaskQueue[Any]):
     """
 
     def __init__(self, tasks: Iterable[Any], receive: Callable[[Any, Any], None]) -> None:
-        self._waiting: dict[str, deque[Any]] = {}
-        for task in tasks:
-            self._waiting.setdefault(task.model, deque()).append(task)
+        by_model = grouped((task.model, task) for task in tasks)
+        self._waiting = {model: deque(of_model) for model, of_model in by_model.items()}
         self._running: Counter[str] = Counter()
         self._receive = receive
         self.errors: dict[str, ContstimError] = {}
