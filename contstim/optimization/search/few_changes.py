@@ -102,7 +102,7 @@ _KEPT = 60  # for each sentence with new words and each position, maximum number
 _MIN_SCORED = 40  # every network may score this number of sentences
 _BATCHES = 10  # a network scores its sentences in this number of batches
 _MAX_BATCH = 36  # maximum number of sentences that judges score in a batch
-# When a feasible sentence is known, scoring ends after this many batches in a row without gain
+# Number of batches in a row without gain after which scoring ends, if a feasible sentence is known
 _PATIENCE = 2
 _FIRST_SHARE = 0.7  # before a third word is tried, at most this share of the sentences is scored
 _ERROR = 3.0  # standard deviation of estimates before any calibration, nats
