@@ -6,6 +6,6 @@ triplets   cached results of searches, and floors: lowest plausible log-probabil
 """
 
 from contstim.store.database import Store
-from contstim.store.triplets import Outcome, Result, TripletStore
+from contstim.store.triplets import Result, TripletStore
 
-__all__ = ["Outcome", "Result", "Store", "TripletStore"]
+__all__ = ["Result", "Store", "TripletStore"]

@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
 
 State: TypeAlias = Literal["found", "inadmissible", "failed"]
-"""Final state of the search for a triplet.
-
-`inadmissible` means that the natural sentence is unsuitable, `failed` that an error occurred.
-"""
+"""Final state of a search; `inadmissible` means that the natural sentence is unsuitable."""
 
 # In the table `floor`, a row with this quantile and 0 words contains a standard deviation. A
 # separate table would change the layout, and earlier stores could not be read
@@ -34,28 +31,8 @@ _SD = -1.0
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """Outcome of a search for a triplet.
-
-    Attributes:
-        reason: see `Result`.
-        trails: steps and costs of the search for each synthetic sentence; see `trail_of` in
-            `contstim.optimization.jobs.tasks`.
-        wall_seconds: duration of the searches, not stored.
-        network_seconds: time within networks, not stored.
-    """
-
-    state: State
-    reason: str = ""
-    triplet: Triplet | None = None
-    trails: tuple[dict[str, Any], ...] = ()
-    wall_seconds: float = field(default=0.0, compare=False)
-    network_seconds: float = field(default=0.0, compare=False)
-
-
-@dataclass(frozen=True)
 class Result:
-    """A stored outcome, without its trails.
+    """The result of a search for a triplet.
 
     Attributes:
         id: number in the store; 0 if it is not stored.
@@ -64,6 +41,10 @@ class Result:
         rows: number of sequences that the two networks processed.
         tokens: number of tokens in these sequences.
         searches: number of searches for the first and for the second synthetic sentence, together.
+        trails: steps and costs of the search for each synthetic sentence; see `trail_of` in
+            `contstim.optimization.jobs.tasks`. Stored, but empty in a result from the store.
+        wall_seconds: duration of the searches, not stored.
+        network_seconds: time within networks, not stored.
     """
 
     id: int
@@ -76,6 +57,9 @@ class Result:
     rows: int
     tokens: int
     searches: int
+    trails: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
+    wall_seconds: float = field(default=0.0, compare=False)
+    network_seconds: float = field(default=0.0, compare=False)
 
     @property
     def is_unsuccessful(self) -> bool:
@@ -91,6 +75,10 @@ class Result:
         return self.state == "inadmissible" or self.is_unsuccessful
 
 
+# Columns that `find` reads; it does not read the long column `trails`. Times have no columns
+_COLUMNS = [column.name for column in fields(Result) if column.compare]
+
+
 class TripletStore:
     """The triplets of a study in its database, with the trails (steps and costs) of searches."""
 
@@ -98,8 +86,8 @@ class TripletStore:
         self._store = store
         self.times = store.times
 
-    def keep(self, key: str, result: Result, trails: Sequence[Mapping[str, Any]]) -> Result:
-        """Store a result in one transaction, and return it with its number in the store.
+    def keep(self, key: str, result: Result) -> Result:
+        """Store a result in one transaction; return it with its number, without its trails.
 
         An earlier result with the same key is replaced.
 
@@ -107,12 +95,12 @@ class TripletStore:
             StoreError: if the disk is full, or the file cannot be written.
         """
         triplet = result.triplet
-        columns = {column.name: getattr(result, column.name) for column in fields(Result)}
+        columns = {name: getattr(result, name) for name in _COLUMNS}
         columns |= {
             "id": None,  # the database chooses the number
             "key": key,
             "triplet": None if triplet is None else _as_json(triplet),
-            "trails": json.dumps(trails),
+            "trails": json.dumps(result.trails),
         }
         updates = ", ".join(f"{name} = excluded.{name}" for name in columns if name != "id")
         with self._store.transaction() as connection:
@@ -122,13 +110,13 @@ class TripletStore:
                 f"ON CONFLICT (key) DO UPDATE SET {updates} RETURNING id",
                 [*columns.values()],
             ).fetchall()
-        return replace(result, id=number)
+        return replace(result, id=number, trails=())
 
     def find(self, key: str) -> Result | None:
         """Return the stored result with a key; None if there is none."""
-        names = [column.name for column in fields(Result)]
-        rows = self._store.rows(f"SELECT {', '.join(names)} FROM result WHERE key = ?", (key,))
-        return _result(dict(zip(names, rows[0], strict=True))) if rows else None
+        query = f"SELECT {', '.join(_COLUMNS)} FROM result WHERE key = ?"
+        rows = self._store.rows(query, (key,))
+        return _result(dict(zip(_COLUMNS, rows[0], strict=True))) if rows else None
 
     def refused_shares(self, results: Iterable[Result]) -> dict[str, float]:
         """Return judge → share of the judged sentences that only this judge refused.

@@ -27,16 +27,16 @@ EVALUATIONS = (
 )
 TRAIL = {"accept": "b", "reject": "a", "steps": STEPS, "evaluations": EVALUATIONS}
 TRAILS = (TRAIL, TRAIL | {"accept": "a", "reject": "b"})
-FOUND = Result(0, "a", "b", TRIPLET.natural.text, "found", "", TRIPLET, 24, 200, 4)
-SKIPPED = replace(FOUND, state="inadmissible", reason="too rare", triplet=None)
+FOUND = Result(0, "a", "b", TRIPLET.natural.text, "found", "", TRIPLET, 24, 200, 4, TRAILS)
+SKIPPED = replace(FOUND, state="inadmissible", reason="too rare", triplet=None, trails=())
 
 
 def test_stored_results_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "study.sqlite"
     with Store(path) as store:
         triplets = TripletStore(store)
-        result = triplets.keep("key", FOUND, TRAILS)
-        skipped = triplets.keep("other", SKIPPED, ())
+        result = triplets.keep("key", FOUND)
+        skipped = triplets.keep("other", SKIPPED)
         assert triplets.find("nothing") is None
     with Store(path) as store:
         triplets = TripletStore(store)
@@ -52,7 +52,7 @@ def test_stored_results_can_be_read(tmp_path: Path) -> None:
         assert candidates["log_prob_accept"] == [-2.5, None, -2.5, None]
         assert candidates["log_prob_reject"][1] == -np.inf
         # A repeated search replaces its earlier result
-        replacement = triplets.keep("other", FOUND, TRAILS)
+        replacement = triplets.keep("other", FOUND)
         assert (replacement.id, replacement.state) == (skipped.id, "found")
 
 
@@ -60,15 +60,15 @@ def test_full_disk_is_reported_and_loses_no_result(tmp_path: Path) -> None:
     """SQLite's limit on pages simulates a full disk."""
     with Store(tmp_path / "study.sqlite") as store:
         triplets = TripletStore(store)
-        triplets.keep("key", FOUND, TRAILS)
+        triplets.keep("key", FOUND)
         n_pages = store.rows("PRAGMA page_count")[0][0]
         store.rows(f"PRAGMA max_page_count = {n_pages}")
-        long_trails = (TRAIL | {"evaluations": EVALUATIONS * 10_000},)
+        long = replace(FOUND, trails=(TRAIL | {"evaluations": EVALUATIONS * 10_000},))
         with pytest.raises(StoreError, match="the disk may be full"):
-            triplets.keep("many", FOUND, long_trails)
+            triplets.keep("many", long)
         assert triplets.find("many") is None
         store.rows("PRAGMA max_page_count = 1000000")
-        triplets.keep("many", FOUND, long_trails)
+        triplets.keep("many", long)
         assert triplets.find("many") is not None
 
 

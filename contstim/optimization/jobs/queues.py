@@ -29,7 +29,6 @@ from contstim.jobs.pool import TaskQueue
 from contstim.optimization.jobs.so_far import SearchProgress, so_far
 from contstim.optimization.jobs.tasks import TripletTask, describe_words, digest
 from contstim.reporter import SILENT
-from contstim.store.triplets import Outcome, Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from contstim.optimization.jobs.question import SearchQuestion
     from contstim.optimization.jobs.tasks import ModelProfile
     from contstim.reporter import Reporter
-    from contstim.store.triplets import TripletStore
+    from contstim.store.triplets import Result, TripletStore
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
 
@@ -121,40 +120,21 @@ class Searches:
         words = [word for word in task.natural.words if word.lower() in excluded]
         if words:
             reason = f"contains an excluded word: {', '.join(words)}"
-            return _result(task, Outcome("inadmissible", reason))
+            return task.result("inadmissible", reason)
         return self._store.find(task.key)
 
-    def keep(self, task: TripletTask, outcome: Outcome) -> Result:
-        """Store the outcome of a search, and return the result.
+    def keep(self, task: TripletTask, result: Result) -> Result:
+        """Store the result of a search; return it with its number in the store.
 
-        A failed outcome is not stored, so that the next run repeats the search.
+        A failed result is not stored, so that the next run repeats the search.
         """
-        self.wall_seconds += outcome.wall_seconds
-        self.network_seconds += outcome.network_seconds
-        result = _result(task, outcome)
-        if outcome.wall_seconds:
-            is_triplet = outcome.triplet is not None and outcome.triplet.distinct
-            seconds, key = outcome.wall_seconds, search_key(self.question, *task.models)
+        self.wall_seconds += result.wall_seconds
+        self.network_seconds += result.network_seconds
+        if result.wall_seconds:
+            is_triplet = result.triplet is not None and result.triplet.distinct
+            seconds, key = result.wall_seconds, search_key(self.question, *task.models)
             self._store.times.add(key, units=is_triplet, seconds=seconds, rows=result.rows)
-        if outcome.state == "failed":
-            return result
-        return self._store.keep(task.key, result, outcome.trails)
-
-
-def _result(task: TripletTask, outcome: Outcome) -> Result:
-    costs = [cost for trail in outcome.trails for cost in trail["costs"].values()]
-    return Result(
-        id=0,
-        model_1=task.models[0],
-        model_2=task.models[1],
-        natural=task.natural.text,
-        state=outcome.state,
-        reason=outcome.reason,
-        triplet=outcome.triplet,
-        rows=sum(rows for rows, _, _ in costs),
-        tokens=sum(tokens for _, tokens, _ in costs),
-        searches=sum(len(trail["searches"]) for trail in outcome.trails),
-    )
+        return result if result.state == "failed" else self._store.keep(task.key, result)
 
 
 def search_key(question: SearchQuestion, model_1: str, model_2: str) -> str:
@@ -167,7 +147,7 @@ def search_key(question: SearchQuestion, model_1: str, model_2: str) -> str:
 
 
 class TripletQueue(TaskQueue[TripletTask]):
-    """The searches for the triplets of every pair of models; each outcome is stored immediately.
+    """The searches for the triplets of every pair of models; each result is stored immediately.
 
     Each pair uses its natural sentences in the order of its walk. A pair starts another search if
     its triplets and running searches together are fewer than `per_pair`. So the number of workers
@@ -279,7 +259,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._walk_on(pair)
         return task
 
-    def done(self, task: TripletTask, result: Outcome) -> None:
+    def done(self, task: TripletTask, result: Result) -> None:
         """See `TaskQueue.done`."""
         # Store before reporting, so that a reported result survives the end of this process
         pair, stored = task.models, self._searches.keep(task, result)
@@ -292,9 +272,9 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._report()
 
     def failed(self, task: TripletTask, error: ContstimError, attempt: int) -> None:
-        """See `TaskQueue.failed`: the error of the third attempt is the outcome."""
+        """See `TaskQueue.failed`: the error of the third attempt is the result."""
         if attempt == _ATTEMPTS:
-            self.done(task, Outcome("failed", str(error)))
+            self.done(task, task.result("failed", str(error)))
             return
         self._progress.end(task.models)
         # Put the task at the front, so that searches still begin in the order of the walk

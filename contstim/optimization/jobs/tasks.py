@@ -27,7 +27,7 @@ from contstim.optimization.search.constraints import Candidates, capitals, no_re
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.search.verification import computes_coarsely, reaches_floor
-from contstim.store.triplets import Outcome
+from contstim.store.triplets import Result
 from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contstim.files.arrays import FloatArray
+    from contstim.items.stimuli import Triplet
     from contstim.models.base import Convention, Scorer
     from contstim.optimization.jobs.question import SearchQuestion
     from contstim.optimization.search.synthesize import Synthesis
+    from contstim.store.triplets import State
     from contstim.words.sentence import Sentence
 
 
@@ -182,7 +184,7 @@ class TripletTask(WorkerTask[SearchContext]):
 
     @cached_property
     def key(self) -> str:
-        """Digest of everything that determines the outcome."""
+        """Digest of everything that determines the result."""
         facts = {
             "version": VERSION,
             "models": self.models,
@@ -197,14 +199,14 @@ class TripletTask(WorkerTask[SearchContext]):
         }
         return digest([json.dumps(facts, sort_keys=True)])
 
-    def perform(self, context: SearchContext) -> Outcome:
+    def perform(self, context: SearchContext) -> Result:
         """See `WorkerTask.perform`.
 
-        The outcome is `inadmissible` if the natural sentence is impossible under a model, if its
+        The state is `inadmissible` if the natural sentence is impossible under a model, if its
         score is below a floor, or if no word may change. An unsuccessful search is repeated with up
         to `SEEDS` seeds. Searches for few new words are not repeated. If the searches with all
         seeds are unsuccessful, the three sentences of the triplet are not all different, and the
-        outcome has a reason.
+        result has a reason.
 
         Raises:
             ModelError: if a model has changed since the job began.
@@ -217,7 +219,7 @@ class TripletTask(WorkerTask[SearchContext]):
         if recipe_named(self.question.recipe).capitals and (rule := capitals(vocabulary)):
             constraints += (rule,)
         if reason := self._below_floor(zip(models, self.floors or (), strict=False)):
-            return Outcome("inadmissible", reason)
+            return self.result("inadmissible", reason)
         if constraints:
             rules = (no_repeats(vocabulary.repeatable), *constraints)
             candidates = Candidates(vocabulary, self.natural, rules)
@@ -225,7 +227,7 @@ class TripletTask(WorkerTask[SearchContext]):
                 reason = (
                     "nothing may be put in: the constraints allow no other word at any position"
                 )
-                return Outcome("inadmissible", reason)
+                return self.result("inadmissible", reason)
         few_changes = self.question.few_changes(in_sds=self.sds is not None)
         if few_changes is not None and self.floors is not None and self.sds is None:
             # The model under which natural sentences are likelier
@@ -252,19 +254,33 @@ class TripletTask(WorkerTask[SearchContext]):
             # If the natural sentence is impossible under a model, skip it; the search did not fail
             for model in loaded.values():
                 if model.scores([self.natural])[0] == -np.inf:
-                    return Outcome("inadmissible", f"{model.name} gives it probability zero")
+                    return self.result("inadmissible", f"{model.name} gives it probability zero")
             raise
         reason = triplet.equality_note
         if few_changes is not None and not triplet.distinct:
             unit = "nats" if self.sds is None else "standard deviations"
             reason = f"{FEW_NEW_WORDS} {few_changes.enough:g} {unit}"
-        return Outcome(
-            "found",
-            reason,
-            triplet,
-            tuple(map(trail_of, syntheses)),
+        return replace(
+            self.result("found", reason, triplet, tuple(map(trail_of, syntheses))),
             wall_seconds=perf_counter() - began - tally.others_seconds,
             network_seconds=tally.seconds,
+        )
+
+    def result(
+        self,
+        state: State,
+        reason: str = "",
+        triplet: Triplet | None = None,
+        trails: tuple[dict[str, Any], ...] = (),
+    ) -> Result:
+        """Return a result of this search; its costs are those in the trails."""
+        costs = [cost for trail in trails for cost in trail["costs"].values()]
+        return Result(
+            *(0, *self.models, self.natural.text, state, reason, triplet),
+            rows=sum(rows for rows, _, _ in costs),
+            tokens=sum(tokens for _, tokens, _ in costs),
+            searches=sum(len(trail["searches"]) for trail in trails),
+            trails=trails,
         )
 
     def _load(self, context: SearchContext) -> dict[str, Scorer]:

@@ -27,7 +27,7 @@ from contstim.optimization.jobs.tasks import (
 )
 from contstim.optimization.jobs.triplets import find_triplets
 from contstim.reporter import Reporter
-from contstim.store import Outcome, Store
+from contstim.store import Result, Store
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 
@@ -130,15 +130,15 @@ class FakeSearches:
         fingerprint = self.fingerprints.get(task.model, task.model)
         return ModelProfile(Convention("rule", "", True, fingerprint), context.vocabulary)
 
-    def _search(self, task: TripletTask) -> Outcome:
+    def _search(self, task: TripletTask) -> Result:
         self.tasks.append(task)
-        return fake_outcome(task)
+        return fake_result(task)
 
 
-def fake_outcome(task: TripletTask) -> Outcome:
-    """Return the outcome of a fake search."""
+def fake_result(task: TripletTask) -> Result:
+    """Return the result of a fake search."""
     if random.Random(f"{task.natural.text} {task.fingerprints}").random() < 0.15:
-        return Outcome("inadmissible", "impossible: as it happens")
+        return task.result("inadmissible", "impossible: as it happens")
     rng = random.Random(task.key)
     words = [word for word in NOUNS[:6] if word not in task.question.excluded]
     synthetic = [task.natural.replace(2, rng.choice(words)) for _ in range(2)]
@@ -171,7 +171,7 @@ def fake_outcome(task: TripletTask) -> Outcome:
         }
         for reject, accept in (task.models, task.models[::-1])
     )
-    return Outcome("found", triplet.equality_note, triplet, trails)
+    return task.result("found", triplet.equality_note, triplet, trails)
 
 
 def seed_of(seed: int, models: Sequence[LanguageModel], natural: Sentence) -> int:

@@ -26,7 +26,7 @@ from contstim.optimization.jobs.queues import (
 from contstim.optimization.jobs.so_far import so_far
 from contstim.optimization.jobs.tasks import ModelProfile, TripletTask
 from contstim.reporting.report import Table
-from contstim.store import Outcome, Store, TripletStore
+from contstim.store import Result, Store, TripletStore
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 from tests.examples import examples
@@ -68,14 +68,14 @@ def is_unsuccessful(sentence: Sentence) -> bool:
     return not is_inadmissible(sentence) and int(sentence.words[0][4:]) % 4 == 1
 
 
-def make_outcome(task: TripletTask) -> Outcome:
+def make_result(task: TripletTask) -> Result:
     """Return `inadmissible` for some sentences, no triplet for others, else `found`."""
     if is_inadmissible(task.natural):
-        return Outcome("inadmissible")
+        return task.result("inadmissible")
     if not is_unsuccessful(task.natural):
-        return Outcome("found")
+        return task.result("found")
     triplet = Triplet("t", *task.models, *(task.natural,) * 3, *(0.0,) * 7)
-    return Outcome("found", triplet.equality_note, triplet)
+    return task.result("found", triplet.equality_note, triplet)
 
 
 def run_tasks(queue: TripletQueue, rng: random.Random, workers: int, stop: float) -> int:
@@ -93,7 +93,7 @@ def run_tasks(queue: TripletQueue, rng: random.Random, workers: int, stop: float
         if rng.random() < 0.1:
             queue.failed(task, ContstimError("now and then"), 1)
             continue
-        queue.done(task, make_outcome(task))
+        queue.done(task, make_result(task))
         n_done += 1
         if rng.random() < stop:
             break
@@ -163,7 +163,7 @@ def test_one_worker_loads_at_most_one_model_per_pair(n: int, store: TripletStore
         loads += len({*task.models} - {*models_in_memory})
         models_in_memory = task.models
         pairs.append(task.models)
-        queue.done(task, Outcome("found"))
+        queue.done(task, task.result("found"))
     # One search of each pair comes first; the second pass starts with the models in memory
     assert len({*pairs[: len(order)]}) == len(order)
     assert loads <= 2 * len(order) + 1
@@ -199,7 +199,7 @@ def test_failed_searches_do_not_count_in_the_mean_duration(store: TripletStore) 
         task = queue.take(())
         assert task is not None
         if seconds:
-            queue.done(task, replace(make_outcome(task), state="found", wall_seconds=seconds))
+            queue.done(task, replace(make_result(task), state="found", wall_seconds=seconds))
         else:
             queue.failed(task, ContstimError("out of luck"), 3)
     numbers, *_ = so_far(queue.results, queue._seconds)

@@ -27,7 +27,7 @@ from tests.optimization.jobs.studies import (
     MODELS,
     FakeSearches,
     Study,
-    fake_outcome,
+    fake_result,
     seed_of,
 )
 from tests.store.trails import entries
@@ -189,7 +189,7 @@ def test_failed_searches_are_listed_and_retried_by_the_next_run(
         if (task.natural, *task.models) == (failing.natural, failing.model_1, failing.model_2):
             attempts += 1
             raise MemoryError("too much")
-        return fake_outcome(task)
+        return fake_result(task)
 
     monkeypatch.setattr(TripletTask, "perform", perform)
     path = tmp_path / "broken.sqlite"
@@ -201,7 +201,7 @@ def test_failed_searches_are_listed_and_retried_by_the_next_run(
     assert [(failure.natural, failure.reason) for failure in results.failures] == [
         (failing.natural.text, "MemoryError: too much")
     ]
-    monkeypatch.setattr(TripletTask, "perform", lambda task, _context: fake_outcome(task))
+    monkeypatch.setattr(TripletTask, "perform", lambda task, _context: fake_result(task))
     assert FAKE_STUDY.find(path) == expected
 
 
