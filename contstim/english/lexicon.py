@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,10 +19,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
 Features = dict[str, tuple[str, ...]]
 Rows = tuple[tuple[str, ...], ...]
+Forms = Iterator[tuple[str, Features]]
 
 VOWELS = "aeiou"
 SIBILANTS = ("s", "x", "z", "ch", "sh")
@@ -210,116 +212,71 @@ def add_ing(word: str) -> str:
     return _double_last_letter(word) + "ing"
 
 
-class _Reader:
-    """Parser of the table."""
+def _class_members(names: Iterable[str], classes: Features) -> tuple[str, ...]:
+    """Replace the names of groups of classes by the classes in these groups."""
+    members = (_class_members(classes.get(name, ()), classes) or (name,) for name in names)
+    return tuple(dict.fromkeys(itertools.chain.from_iterable(members)))
 
-    def __init__(self, text: str) -> None:
-        self.classes: dict[str, tuple[str, ...]] = {}
-        self.inherited: dict[str, Features] = {}
-        self.irregular: dict[tuple[str, str], tuple[str, ...]] = {}
-        self.entries: dict[str, list[Entry]] = {}
-        for number, line in enumerate(text.splitlines(), start=1):
-            if not line.strip() or line.startswith("#"):
-                continue
-            columns = line.split("\t")
-            if len(columns) != 3:
-                raise InputError(
-                    f"Line {number} of the lexicon has {len(columns)} columns; it needs three, "
-                    "separated by tabs: category, features, words."
-                )
-            self._read_row(*columns)
 
-    def _read_row(self, category: str, features: str, text: str) -> None:
-        words = text.split()
-        if category == "class":
-            self.classes[features] = tuple(words)
-        elif category == "inherit":
-            for name in self._expand(tuple(words)):
-                self.inherited.setdefault(name, {}).update(self._features(features))
-        else:
-            for word in words:
-                self._add(category, word, self._features(features))
+def _parse_features(text: str, classes: Features) -> Features:
+    features = {}
+    for item in text.split() if text != "-" else ():
+        name, _, values = item.partition("=")
+        alternatives = tuple(values.split("|"))
+        in_classes = name in CLASS_FEATURES
+        features[name] = _class_members(alternatives, classes) if in_classes else alternatives
+    return features
 
-    def _expand(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        members = (self._expand(self.classes.get(name, ())) or (name,) for name in names)
-        return tuple(dict.fromkeys(itertools.chain.from_iterable(members)))
 
-    def _features(self, text: str) -> Features:
-        features = {}
-        for item in text.split() if text != "-" else ():
-            name, _, values = item.partition("=")
-            alternatives = tuple(values.split("|"))
-            features[name] = self._expand(alternatives) if name in CLASS_FEATURES else alternatives
-        return features
+def _noun_forms(lemma: str, irregular: str, features: Features) -> Forms:
+    no = dict.fromkeys(("kin", "hum", "live", "shared"), ("no",))
+    features = {"count": ("count",), **no, "by": PERSONS} | features
+    plural = irregular or add_s(lemma)
+    regular = "yes" if plural in (lemma + "s", lemma + "es", add_s(lemma)) else "no"
+    features = features | {"kind": features.get("sem", ()), "regular": (regular,)}
+    only = features.get("num", ("sg", "pl") if features["count"] == ("count",) else ("sg",))
+    if only == ("pl",):
+        yield lemma, features | {"agr": ("they",), "fixed": ("yes",), "kind": features["sem"]}
+        return
+    gender = features.get("gender", ("m", "f"))
+    persons = tuple({"m": "he", "f": "she"}[value] for value in gender)
+    singular = persons if features["hum"] == ("yes",) else ("it",)
+    yield lemma, features | {"num": ("sg",), "agr": singular}
+    if "pl" in only:
+        yield plural, features | {"num": ("pl",), "agr": ("they",)}
 
-    def _add(self, category: str, text: str, features: Features) -> None:
-        """Add all forms of a word; `text` has the form `lemma:irregular,forms/weight`."""
-        name, _, share = text.partition("/")
-        lemma, _, irregular = name.replace("_", " ").partition(":")
-        spellings = tuple(irregular.split(",")) if irregular else ()
-        # A word has a row for each use; only the first row lists its irregular forms
-        spellings = self.irregular.setdefault((category, lemma), spellings)
-        forms: Iterator[tuple[str, Features]] = iter([(lemma, features)])
-        if category in ("N", "V"):
-            forms = (self._noun if category == "N" else self._verb)(lemma, spellings, features)
-        for form, form_features in forms:
-            plural = category == "N" and "they" in form_features["agr"]
-            weight = float(share or 1) * (PLURAL_SHARE if plural else 1)
-            entry = Entry(category, lemma, form, weight, form_features)
-            self.entries.setdefault(category, []).append(entry)
 
-    def _noun(
-        self, lemma: str, irregular: tuple[str, ...], features: Features
-    ) -> Iterator[tuple[str, Features]]:
-        no = dict.fromkeys(("kin", "hum", "live", "shared"), ("no",))
-        features = {"count": ("count",), **no, "by": PERSONS} | features
-        for name in features.get("sem", ()):
-            # Features of the class override those of the row, which override the defaults above
-            features = features | self.inherited.get(name, {})
-        plural = irregular[0] if irregular else add_s(lemma)
-        regular = "yes" if plural in (lemma + "s", lemma + "es", add_s(lemma)) else "no"
-        features = features | {"kind": features.get("sem", ()), "regular": (regular,)}
-        only = features.get("num", ("sg", "pl") if features["count"] == ("count",) else ("sg",))
-        if only == ("pl",):
-            yield lemma, features | {"agr": ("they",), "fixed": ("yes",), "kind": features["sem"]}
-            return
-        gender = features.get("gender", ("m", "f"))
-        persons = tuple({"m": "he", "f": "she"}[value] for value in gender)
-        singular = persons if features["hum"] == ("yes",) else ("it",)
-        yield lemma, features | {"num": ("sg",), "agr": singular}
-        if "pl" in only:
-            yield plural, features | {"num": ("pl",), "agr": ("they",)}
+def _verb_forms(lemma: str, irregular: str, features: Features) -> Forms:
+    features = {"asp": ("act",), "ref": REFERENCES, "pas": ("no",), "bare": ("yes",)} | features
+    # If a verb denotes an action in at least one use, it can describe planned, repeated and
+    # dated actions
+    if "state" not in features["asp"] or len(features["asp"]) > 1:
+        dated = ("near", "week") if "big" in features else ("near",)
+        usual = {"plan": ("yes",), "hab": ("yes",), "day": dated}
+        features = usual | features | {"dyn": ("yes",)}
+    # Only "be" has different forms for "i" and "you"
+    if lemma == "be":
+        for form, persons in BE_FORMS.items():
+            yield form, features | {"form": persons[:1], "agr": persons[1:]}
+        return
+    # Only the first word of a multi-word verb ("look at") is inflected
+    head, space, particles = lemma.partition(" ")
+    regular = {"past": add_ed, "part": add_ed, "ing": add_ing}
+    forms = {name: add(head) + space + particles for name, add in regular.items()}
+    # If a verb has fewer than three irregular forms, its other forms are regular
+    forms |= dict(zip(forms, filter(None, irregular.split(",")), strict=False))
+    # "have" is the only verb except "be" with an irregular third person
+    third = "has" if lemma == "have" else add_s(head) + space + particles
+    # The base form ("to see", "can see") fits all persons. In the present tense, the same form
+    # does not fit he, she and it
+    yield lemma, features | {"form": ("base",), "agr": PERSONS}
+    yield lemma, features | {"form": ("pres",), "agr": OTHER_PERSONS}
+    yield third, features | {"form": ("pres",), "agr": HE_SHE_IT}
+    for name, form in forms.items():
+        yield form, features | {"form": (name,), "agr": PERSONS}
 
-    def _verb(
-        self, lemma: str, irregular: tuple[str, ...], features: Features
-    ) -> Iterator[tuple[str, Features]]:
-        features = {"asp": ("act",), "ref": REFERENCES, "pas": ("no",), "bare": ("yes",)} | features
-        # If a verb denotes an action in at least one use, it can describe planned, repeated and
-        # dated actions
-        if "state" not in features["asp"] or len(features["asp"]) > 1:
-            dated = ("near", "week") if "big" in features else ("near",)
-            usual = {"plan": ("yes",), "hab": ("yes",), "day": dated}
-            features = usual | features | {"dyn": ("yes",)}
-        # Only "be" has different forms for "i" and "you"
-        if lemma == "be":
-            for form, persons in BE_FORMS.items():
-                yield form, features | {"form": persons[:1], "agr": persons[1:]}
-            return
-        # Only the first word of a multi-word verb ("look at") is inflected
-        head, space, particles = lemma.partition(" ")
-        regular = {"past": add_ed, "part": add_ed, "ing": add_ing}
-        forms = {name: add(head) + space + particles for name, add in regular.items()}
-        # If a verb has fewer than three irregular forms, its other forms are regular
-        forms |= dict(zip(forms, irregular, strict=False))
-        # "have" is the only verb except "be" with an irregular third person
-        third = "has" if lemma == "have" else add_s(head) + space + particles
-        # The base form ("to see", "can see") fits all persons. In the present tense, the same form
-        # does not fit he, she and it
-        yield lemma, features | {"form": ("base",), "agr": PERSONS}
-        yield lemma, features | {"form": ("pres",), "agr": OTHER_PERSONS}
-        yield third, features | {"form": ("pres",), "agr": HE_SHE_IT}
-        for name, form in forms.items():
-            yield form, features | {"form": (name,), "agr": PERSONS}
+
+_INFLECTIONS = {"N": _noun_forms, "V": _verb_forms}
 
 
 def read_lexicon(text: str) -> Lexicon:
@@ -328,8 +285,45 @@ def read_lexicon(text: str) -> Lexicon:
     Raises:
         InputError: if a row does not have three columns.
     """
-    entries = {category: tuple(entries) for category, entries in _Reader(text).entries.items()}
-    return Lexicon(entries)
+    classes: Features = {}  # group of semantic classes → classes or groups
+    inherited: dict[str, Features] = {}  # semantic class → features of its nouns
+    irregular: dict[tuple[str, str], str] = {}  # category and lemma → forms
+    entries: dict[str, list[Entry]] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        columns = line.split("\t")
+        if len(columns) != 3:
+            raise InputError(
+                f"Line {number} of the lexicon has {len(columns)} columns; it needs three, "
+                "separated by tabs: category, features, words."
+            )
+        category, features, words = columns
+        if category == "class":
+            classes[features] = tuple(words.split())
+            continue
+        values = _parse_features(features, classes)
+        if category == "inherit":
+            for name in _class_members(words.split(), classes):
+                inherited.setdefault(name, {}).update(values)
+            continue
+        for name in values.get("sem", ()) if category == "N" else ():
+            # Features of the class override those of the row
+            values = values | inherited.get(name, {})
+        for word in words.split():  # each word is `lemma:irregular,forms/weight`
+            spelling, _, share = word.replace("_", " ").partition("/")
+            lemma, _, listed = spelling.partition(":")
+            # A word has a row for each use; only the first row lists its irregular forms
+            listed = irregular.setdefault((category, lemma), listed)
+            forms = [(lemma, values)]
+            if category in _INFLECTIONS:
+                forms = [*_INFLECTIONS[category](lemma, listed, values)]
+            for form, form_features in forms:
+                plural = category == "N" and "they" in form_features["agr"]
+                weight = float(share or 1) * (PLURAL_SHARE if plural else 1)
+                entry = Entry(category, lemma, form, weight, form_features)
+                entries.setdefault(category, []).append(entry)
+    return Lexicon({category: tuple(rows) for category, rows in entries.items()})
 
 
 @functools.cache
