@@ -39,7 +39,7 @@ from inputs import OPENSTAX, ROOT
 
 from contstim.english.words import verb_uses
 from contstim.files.tables import columns_of, write_table
-from contstim.words.tags import END, START, TaggedWord, TagPair
+from contstim.words.tags import END, START, TaggedWord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -271,8 +271,10 @@ def main() -> None:
     words = [replace(word, kinds=kinds_of(word, senses, uses)) for word in words]
     if not options.quick:
         write_table(options.folder / "tags.csv", columns_of(TaggedWord, words))
-        followers = [TagPair(*pair, count) for pair, count in sorted(pairs.items())]
-        write_table(options.folder / "tag_pairs.csv", columns_of(TagPair, followers))
+        first, second = zip(*sorted(pairs), strict=True)
+        counts = [pairs[pair] for pair in sorted(pairs)]
+        columns = {"tag": first, "next": second, "count": counts}
+        write_table(options.folder / "tag_pairs.csv", columns)
 
 
 if __name__ == "__main__":

@@ -115,9 +115,11 @@ def english_tags() -> TagTable:
     (licence in wordnet.txt).
     """
     folder = Path(__file__).parent
-    table = read_tags(folder / "tags.csv", folder / "tag_pairs.csv")
+    tags, following, counts = read_table(folder / "tag_pairs.csv").values()
+    pairs = dict(zip(zip(tags, following, strict=True), map(int, counts), strict=True))
     names = dict(zip(*read_table(folder / "tag_names.csv").values(), strict=True))
-    return replace(table, name="the embedded table of English tags", names=names)
+    table = read_tags(folder / "tags.csv")
+    return replace(table, name="the embedded table of English tags", pairs=pairs, names=names)
 
 
 def tag_table(path: Path | str | None) -> TagTable:

@@ -69,20 +69,6 @@ class TaggedWord:
     kinds: str = ""
 
 
-@dataclass(frozen=True)
-class TagPair:
-    """Two adjacent tags; fields are the columns of a table of pairs.
-
-    Attributes:
-        tag: first tag, or `START`.
-        next: second tag, or `END`.
-    """
-
-    tag: str
-    next: str
-    count: int
-
-
 def _word_or_tag(cell: object) -> str:
     if not text(cell).strip():
         raise ValueError("it is empty")
@@ -108,13 +94,14 @@ class TagTable:
     """Counts of each word's tags and of tag pairs in a text.
 
     Attributes:
-        pairs: pairs of adjacent tags; without pairs, each word gets its most frequent tag.
+        pairs: two adjacent tags → their count. The first tag may be `START`, and the second `END`.
+            Without pairs, each word gets its most frequent tag.
         names: tag → name for display.
     """
 
     name: str
     words: tuple[TaggedWord, ...]
-    pairs: tuple[TagPair, ...] = ()
+    pairs: Mapping[tuple[str, str], int] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     _fitting: dict[tuple[str, str, tuple[str, ...], bool], BoolArray] = field(
         default_factory=dict, init=False
@@ -317,29 +304,27 @@ class TagTable:
     def _next_counts(self) -> dict[str, Counter[str]]:
         """Tag → counts of the tags that follow it; "" → counts of all tags."""
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        for pair in self.pairs:
-            counts[pair.tag][pair.next] += pair.count
-            counts[""][pair.next] += pair.count
+        for (tag, following), n in self.pairs.items():
+            counts[tag][following] += n
+            counts[""][following] += n
         return dict(counts)
 
 
-def read_tags(path: Path | str, pairs: Path | str | None = None) -> TagTable:
-    """Read a table of tags from a treebank or from tables.
+def read_tags(path: Path | str) -> TagTable:
+    """Read a table of tags from a treebank or from a table.
 
     Args:
         path: treebank in the format of Universal Dependencies (`.conllu`), or table with the
             columns word, tag and count, and optional columns lemma and kinds. Tags of a treebank
             are parts of speech with features, such as `NOUN Case=Nom|Number=Sing`.
-        pairs: table of tag pairs with the columns tag, next and count. A treebank needs none.
 
     Raises:
-        InputError: if a file cannot be read, or a line has another format.
+        InputError: if the file cannot be read, or a line has another format.
     """
     path = Path(path)
     if path.name.removesuffix(".gz").endswith(".conllu"):
         return _read_treebank(path)
-    followers = () if pairs is None else read_rows(pairs, TagPair, _READERS)
-    return TagTable(str(path), read_rows(path, TaggedWord, _READERS), followers)
+    return TagTable(str(path), read_rows(path, TaggedWord, _READERS))
 
 
 def _read_treebank(path: Path) -> TagTable:
@@ -348,11 +333,8 @@ def _read_treebank(path: Path) -> TagTable:
     for tagged in _treebank_sentences(path):
         words.update(tagged)
         pairs.update(pairwise([START, *(tag for _, tag, _ in tagged), END]))
-    return TagTable(
-        str(path),
-        tuple(TaggedWord(word, tag, n, lemma) for (word, tag, lemma), n in words.items()),
-        tuple(TagPair(*pair, n) for pair, n in pairs.items()),
-    )
+    rows = (TaggedWord(word, tag, n, lemma) for (word, tag, lemma), n in words.items())
+    return TagTable(str(path), tuple(rows), pairs)
 
 
 def _treebank_sentences(path: Path) -> Iterator[list[tuple[str, str, str]]]:
