@@ -4,12 +4,12 @@ A rule is a production over categories with features (Gazdar, Klein, Pullum & Sa
 *Generalized Phrase Structure Grammar*). The notation is NLTK's notation of feature grammars:
 a variable (`?n`) has the same value at each occurrence in a rule. There are two additions: a weight
 in brackets at the end of every alternative, and `+H` on heads (the main parts of a rule). If a
-variable has several possible values, each value is weighted by the total frequency of the words
-that the head can be if it has this value.
+variable has several possible values, the words that can be the head differ between these values.
+The weight of a value is then the total frequency of such words.
 
 Starting from the root, each rule is expanded for every binding of its variables to values:
 
-1. The symbol on the left side binds its variables.
+1. The variables on the left side of the rule take the values of the expanded symbol.
 2. Variables of words take the values in the lexicon. So only existing combinations, such as verbs
    with their objects, are expanded.
 3. The remaining variables take all values that features of the same name have in the lexicon.
@@ -84,7 +84,7 @@ def rules() -> tuple[GrammarRule, ...]:
 
 
 def further_rules(text: str) -> tuple[GrammarRule, ...]:
-    """Read additional rules, which may use the abbreviations of the grammar.
+    """Read additional rules, which may use the abbreviations (`$name`) of the grammar.
 
     Raises:
         ValueError: if a line is not a rule, or a part of a rule is not a category.
@@ -215,7 +215,11 @@ class Grammar:
         binding: Binding,
         absent: frozenset[str],
     ) -> Iterator[tuple[tuple[Symbol, ...], float]]:
-        """Yield the children for each extension of a binding, with the mass of the heads."""
+        """Yield the children for each extension of a binding, and the product of the heads' masses.
+
+        `order` and `right` are the children in two orders; see `_Expansion`. Variables in `absent`
+        remain unbound.
+        """
         bindings = [binding]
         for pattern in order:
             bindings = self._widen(bindings, pattern, absent)

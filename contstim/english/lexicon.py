@@ -45,8 +45,8 @@ BE_FORMS = {
 # Features whose values are semantic classes; a value may also be the name of a group of classes.
 CLASS_FEATURES = ("sem", "subj", "obj", "place", "fits", "agr", "of")
 # A value may have alternatives: the object of "cook" is a "dish|baked". Nouns, names and places
-# must have one of the alternatives. Words of the categories PREDICATES must have all of them,
-# because they must fit every noun that may be chosen.
+# must have one of the alternatives. Words of the categories PREDICATES must have all alternatives,
+# because such words must fit every noun that may be chosen.
 OR = "|"
 PREDICATES = frozenset({"V", "ADJ", "CMP", "LOOK", "RP"})
 # Features without alternatives. Several words agree in them, so a variable has exactly one value.
@@ -133,7 +133,7 @@ class Lexicon:
         return self._index[key]
 
     def fitting(self, symbol: Symbol) -> tuple[Entry, ...]:
-        """Return the entries of a symbol's category that have all of its features."""
+        """Return the entries that have the category and all features of a symbol."""
         if symbol not in self._matches:
             candidates = self.entries.get(symbol.category, ())
             bits = (1 << len(candidates)) - 1
@@ -148,7 +148,9 @@ class Lexicon:
         return self._matches[symbol]
 
     def values(self, symbol: Symbol, names: tuple[str, ...]) -> Rows:
-        """Return the distinct combinations of values of the features `names` in a symbol's entries.
+        """Return the distinct combinations of values that a symbol's entries have for `names`.
+
+        `names` are names of features.
 
         If an entry has several values of a feature, they are joined to one value with alternatives.
         Values of features in `SEPARATE` are not joined; each value gives a separate combination.
@@ -167,7 +169,7 @@ class Lexicon:
         return self._values[symbol, names]
 
     def combinations(self, names: tuple[str, ...]) -> Rows:
-        """Return the distinct combinations of values of the features `names` in all entries."""
+        """Return the distinct combinations of values that all entries have for features `names`."""
         if names not in self._combinations:
             values = ([entry.features.get(name, ()) for name in names] for entry in self)
             rows = itertools.chain.from_iterable(itertools.starmap(itertools.product, values))

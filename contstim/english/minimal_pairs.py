@@ -85,9 +85,9 @@ class Generator:
     """
 
     def __init__(self, paradigms: Sequence[Paradigm]) -> None:
-        # A version of a paradigm is one good and one bad sentence. Its constituents are the right
-        # side of one rule, so that a variable has the same value in all of them, as in
-        # "NP[agr=?a] V[agr=?a]"
+        # A version of a paradigm is one good and one bad sentence. The constituents of a version
+        # are the right side of one rule. So a variable has the same value in all constituents, as
+        # in "NP[agr=?a] V[agr=?a]"
         self._tops: dict[tuple[str, int], Symbol] = {}
         tops = []
         for paradigm in paradigms:
@@ -229,8 +229,8 @@ def _prefix(
     """Return the fields of the paradigm's prefix method; empty without such a method."""
     good, bad = (sentence.words for sentence in twins)
     if paradigm.prefix == "one":
-        # First index at which the words differ. The index is 0 if the first words differ, or if one
-        # sentence begins with all words of the other; then the method does not apply
+        # First index at which the words differ. The index is 0 if the method does not apply: the
+        # first words differ, or one sentence begins with all words of the other sentence
         differing = (i for i, (a, b) in enumerate(zip(good, bad, strict=False)) if a != b)
         if index := next(differing, 0):
             return " ".join(good[:index]), good[index], bad[index]

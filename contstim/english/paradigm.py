@@ -138,7 +138,8 @@ def read_paradigms(path: Path | str) -> list[Paradigm]:
     """Read the paradigms of a TOML file.
 
     Raises:
-        InputError: if the file cannot be read or an entry is invalid (names the entry).
+        InputError: if the file cannot be read, or an entry is invalid (the message names the
+            entry).
     """
     content = read_toml(path)
     # Keys above the first table apply to all paradigms of the file

@@ -92,8 +92,7 @@ def english_rules(
         names: whether names are allowed.
         zipf: minimum and maximum frequency on the Zipf scale.
 
-    Raises:
-        VocabularyError: if the minimum frequency is above the maximum.
+    `names` is whether names are allowed.
     """
     lists = read_toml(Path(__file__).with_name("words.toml"))
     return WordRules(
@@ -125,7 +124,7 @@ def english_tags() -> TagTable:
 def tag_table(path: Path | str | None) -> TagTable:
     """Return the table of tags in a file; without a file, the embedded table of English tags.
 
-    The last two tables are cached. A file is read again if it has changed.
+    The two tables that were read last are cached. A file is read again if it has changed.
 
     Raises:
         InputError: if the file cannot be read.

@@ -6,6 +6,8 @@ folder.
     scores          score the sentences and pairs that all models can read
     folder          write tables, figures and a page into a folder
 
+The other modules, by question (an arrow means that the next module continues):
+
     minimal pairs   minimal_pairs (pair_columns) -> scores -> accuracies
                     -> minimal_pair_report
                     does a model prefer acceptable sentences (Warstadt et al. 2020)?

@@ -1,6 +1,6 @@
 """Read judged sentences and their minimal pairs.
 
-The data are a table of any source, or the folder of the published data set LI-Adger.
+The data are a table from any source, or the folder of the published data set LI-Adger.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Judgements:
     Attributes:
         sentences: sentences by identifier.
         values: mean acceptability, (n_sentences,); higher is better; nan if unknown.
-        pairs: distinct pairs of these sentences; empty for plain ratings.
+        pairs: distinct pairs of these sentences; empty for plain ratings, which form no pairs.
         files: files of the sentences and pairs.
         has_ids: whether the identifiers come from the data; otherwise they are row numbers.
 
@@ -131,14 +131,15 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
     """Read judged sentences, and their minimal pairs if there are any.
 
     Without the table `pairs`, the pairs come from the columns `item` and `label` of `data`: each
-    acceptable sentence of an item forms a pair with each unacceptable one. Labels are experts'
-    verdicts. For example, an acceptable sentence has the label 1, acceptable or g, and an
-    unacceptable sentence 0, unacceptable or *.
+    acceptable sentence of an item forms a pair with each unacceptable one. A label is an expert's
+    verdict. Labels of acceptable sentences are, for example, `1`, `acceptable` and `g`. Labels of
+    unacceptable sentences are, for example, `0`, `unacceptable` and `*`.
 
     Without `pairs`, `data` may also have plain ratings, which form no pairs. Ratings are plain in
     two cases. First, `data` lacks both columns, `item` and `label`. Second, `data` lacks one of
     these two columns, and the column of ratings has another name than `judgement` (see
-    `JUDGEMENT`). Plain ratings without `id` are averaged for each sentence.
+    `JUDGEMENT`). If a table of plain ratings has no column `id`, all ratings of a sentence are
+    averaged.
 
     Args:
         data: LI-Adger's folder (or its folder `data`), or a table with the columns `sentence` and
@@ -179,8 +180,8 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
 def judgement_files(data: Path | str, pairs: Path | str | None = None) -> tuple[Path, Path | None]:
     """Return the paths of the tables of judged sentences and of pairs.
 
-    If `data` is a folder, these are LI-Adger's files in this folder. If `pairs` is given, it
-    replaces LI-Adger's table of pairs.
+    If `data` is a folder, the tables are LI-Adger's files in this folder. A path `pairs` replaces
+    LI-Adger's table of pairs.
 
     Raises:
         InputError: if `data` is a folder without LI-Adger's files.
@@ -199,7 +200,7 @@ def number_or_nan(cell: object) -> float:
     """Return the number in a cell; nan if the cell is empty.
 
     Raises:
-        ValueError: if the cell contains anything else.
+        ValueError: if the cell contains something that is not a number.
     """
     return math.nan if is_missing(cell) else number(cell, infinite=True)
 
@@ -210,7 +211,7 @@ def is_missing(cell: object) -> bool:
 
 
 def verdict(label: object) -> bool | None:
-    """Return whether an expert's label means acceptable; None if it is not a known label."""
+    """Return whether an expert's label means acceptable; None for an unknown label."""
     text = str(label).strip().lower()
     if text in _ACCEPTABLE:
         return True

@@ -57,8 +57,8 @@ class Accuracies:
         n_pairs: number of pairs with different sides, shape (n_paradigms,).
         columns: names of the scored models, then of external results (people, published models).
         values: accuracies from 0 to 1, shape (n_paradigms, n_columns); nan if unknown.
-        n_external: number of external columns. They have no intervals, because their pairs may
-            differ from the scored pairs.
+        n_external: number of columns with external results. These columns have no intervals,
+            because external results may be about other pairs than the scored pairs.
     """
 
     paradigms: tuple[str, ...]
@@ -99,7 +99,7 @@ class Accuracies:
     def mean(self, paradigms: Sequence[str] | None = None) -> FloatArray:
         """Return the unweighted mean accuracy over paradigms (by default all), (n_columns,).
 
-        A column's mean is nan if its accuracy is nan in one of the paradigms. Warstadt et al.
+        The mean of a column is nan if the column is nan in one of these paradigms. Warstadt et al.
         (2020, Table 3) also average over paradigms, which have equal sizes in BLiMP.
         """
         means: FloatArray = self.values[self._rows(paradigms)].mean(axis=0)
@@ -110,7 +110,8 @@ class Accuracies:
         from statsmodels.stats.proportion import proportion_confint
 
         pairs = np.broadcast_to(self.n_pairs[:, None], self.values.shape)
-        # If ties count one half, this is no integer, but Wilson's formula is still valid
+        # If ties count one half, the number of correct pairs is no integer. Wilson's formula is
+        # also valid for such numbers
         correct = self.values * pairs
         limits: FloatArray = np.stack(
             proportion_confint(correct, pairs, alpha=1 - _LEVEL, method="wilson")
@@ -137,16 +138,18 @@ class Accuracies:
         return int(self.n_pairs[self._rows(paradigms)].sum())
 
     def correlations(self) -> FloatArray:
-        """Compute Pearson correlations of columns over the paradigms where both have an accuracy.
+        """Compute the Pearson correlation of every two columns, (n_columns, n_columns).
 
-        Shape (n_columns, n_columns); nan for fewer than three paradigms or a constant column.
+        Paradigms count if both columns have an accuracy. A correlation is nan if fewer than three
+        paradigms count, or if a column is constant.
         """
         return pearson_matrix(self.values, fewest=3)
 
     def cells(self, values: FloatArray, limits: FloatArray) -> Row:
         """Return a cell for each column, then `MODEL: low` and `MODEL: high` of each scored model.
 
-        Accuracies have shape (n_columns,), their limits (2, n_columns).
+        `values` are accuracies, (n_columns,). `limits` are the ends of their intervals, (2,
+        n_columns).
         """
         cells = dict(zip(self.columns, values.tolist(), strict=True))
         for name, low, high in zip(self.judged, *limits.tolist(), strict=False):
@@ -193,7 +196,10 @@ def accuracies(scores: PairScores, ties: TieRule = "wrong") -> Accuracies:
 
 
 def published_contrasts() -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the paradigms of each contrast and condition of Warstadt et al. (2020, section 5)."""
+    """Return the paradigms of each contrast and condition of Warstadt et al. (2020, section 5).
+
+    A contrast compares the accuracies of several conditions; a condition is a group of paradigms.
+    """
     return {
         (contrast, condition): tuple(paradigms)
         for contrast, conditions in read_toml(Path(__file__).with_name("contrasts.toml")).items()
@@ -222,8 +228,9 @@ def profile(
     are omitted for `relative` models, whose scores are not log-probabilities of sentences.
 
     Returns:
-        Rows with the fields `BIN`. `low`, `high` and `mean` describe the feature's values in the
-        bin; `accuracy_low` and `accuracy_high` are Wilson's 95 % interval.
+        Rows with the fields `BIN`. `low`, `high` and `mean` are the minimum, maximum and mean of
+        the feature's values in the bin. `accuracy_low` and `accuracy_high` are the ends of Wilson's
+        95 % interval.
     """
     counts = scores.decisions
     correct, margins = scores.correct(ties)[counts], np.abs(scores.margins)[counts]
@@ -319,7 +326,7 @@ def evaluate_minimal_pairs(
     people: Mapping[str, Row] | None = None,
     published: Mapping[str, Mapping[str, float]] | None = None,
 ) -> MinimalPairEvaluation:
-    """Compute accuracies by method, and the profile of full sentences, from the scores of pairs.
+    """Compute accuracies by method from the scores of pairs; for full sentences, also `profile`.
 
     Args:
         scoring: result of `score_pairs`.

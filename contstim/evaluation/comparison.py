@@ -1,4 +1,4 @@
-"""Agreement of models or scoring rules on the ranks of sentences, and their disagreements."""
+"""Agreement and disagreement of models, or of scoring rules, on the ranks of sentences."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ _DISAGREEMENT = ("model_1", "model_2", "sentence", "rank_1", "rank_2", "log_prob
 
 
 def read_tables(paths: Iterable[Path]) -> dict[str, ScoreTable]:
-    """Return name → table of scores; the name is the path's stem, or the path if stems repeat."""
+    """Return name → table of scores.
+
+    The name is the path's stem. If several paths have the same stem, the name is the whole path.
+    """
     all_paths = list(paths)
     stems = Counter(path.stem for path in all_paths)
     return {p.stem if stems[p.stem] == 1 else str(p): ScoreTable.from_file(p) for p in all_paths}
@@ -55,7 +58,7 @@ def gather(
     store: Store | None = None,
     progress: Callable[[Scorer, int], None] | None = None,
 ) -> tuple[ScoreTable, dict[str, str]]:
-    """Score sentences with models, and join the scores with those of tables.
+    """Score sentences with models, and join these scores with the scores of tables.
 
     Args:
         tables: tables of scores, by name.
@@ -89,7 +92,7 @@ def gather(
         )
         reasons = {o.sentence: f"{o.model}: {o.reason}" for o in refused}
     table, missing_by_table = join_tables(all_tables)
-    # A model's reason for refusing a sentence has precedence, because it is more informative
+    # A model's reason for refusing a sentence has precedence, because it tells a user more
     for name, missing_texts in missing_by_table.items():
         for text in missing_texts:
             reasons.setdefault(text, f"not among the sentences of {name}")
@@ -103,7 +106,7 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
     same name, each column of this model is named `table:model`.
 
     Returns:
-        The joined table; and for each table the sentences of other tables that it lacks.
+        The joined table. And name of a table → sentences of other tables that this table lacks.
 
     Raises:
         ScoreError: if a table has no sentences, or fewer than two sentences are common.
@@ -159,11 +162,11 @@ def model_agreements(table: ScoreTable) -> list[Row]:
 
 
 def disagreements(table: ScoreTable, top: int) -> list[Row]:
-    """List the sentences that model_2 ranks higher than model_1, for each ordered pair of models.
+    """List the sentences with the greatest differences in rank, for each ordered pair of models.
 
-    Ranks are divided by the number of sentences, so they are in (0, 1]. Scores have the unit of the
-    model. For each ordered pair, the `top` sentences with the greatest difference in rank are
-    listed.
+    A listed sentence has a higher rank under model_2 than under model_1. For each ordered pair, at
+    most `top` sentences are listed. Ranks are divided by the number of sentences, so they are in
+    (0, 1]. Scores have the unit of the model.
     """
     # Ranks instead of scores, because models may have different units or scales
     ranks, texts, models = table.ranks(), list(map(str, table.sentences or ())), table.models
@@ -206,8 +209,9 @@ def comparison_findings(
 ) -> Findings:
     """Prepare a comparison as a page, two figures, and tables.
 
-    At most `top` sentences are listed for each ordered pair of models. `left_out` is the text of
-    each excluded sentence → the reason. The page lists the `commands`, such as `diff_command`.
+    At most `top` sentences are listed for each ordered pair of models. `left_out` maps the text of
+    each excluded sentence to the reason. The page lists the `commands`, such as the result of
+    `diff_command`.
 
     Raises:
         ScoreError: if there are fewer than two sentences.

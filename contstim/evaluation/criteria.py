@@ -1,6 +1,7 @@
 """Compare models with people on judged minimal pairs: deltas, criteria, correlations, and a page.
 
-A delta is the value of the acceptable sentence of a pair minus that of the unacceptable sentence.
+A delta is a difference within a pair: the score or the judgement of the acceptable sentence minus
+that of the unacceptable sentence.
 """
 
 from __future__ import annotations
@@ -92,15 +93,16 @@ class AcceptabilityEvaluation(ScoredJudgements):
     """Minimal pairs with their deltas, and the criteria that models meet.
 
     Attributes:
-        sentence_scores: z-scores of the sentences, (n_sentences, n_models); nan if missing. If
-            `scores_as_given` is set, these are the original scores.
-        sentence_judgements: original judgements, (n_sentences,); nan if missing. If
-            `human_z_scores` is set, these are z-scores.
+        sentence_scores: z-scores of the sentences, (n_sentences, n_models); nan if missing. The
+            setting `scores_as_given` replaces the z-scores by the original scores.
+        sentence_judgements: original judgements, (n_sentences,); nan if missing. The setting
+            `human_z_scores` replaces the original judgements by z-scores.
         pairs: evaluated pairs.
         excluded: excluded pairs, with the reason.
         people: deltas of human judgements, (n_pairs,).
         deltas: deltas of the models' scores, (n_pairs, n_models).
-        met: criterion (`blimp`, or `adc-0.5` for a δ of 0.5) → mask, (n_pairs, n_models).
+        met: criterion (`blimp`, or `adc-0.5` for a δ of 0.5) → mask of the pairs that meet the
+            criterion, (n_pairs, n_models).
     """
 
     settings: AcceptabilitySettings
@@ -312,7 +314,7 @@ def acceptability_findings(
     """Prepare the results as a page, figures, and tables.
 
     criteria        number and share of pairs that meet each criterion under each model
-    phenomena       these numbers by source and phenomenon
+    phenomena       the same numbers and shares, by source and phenomenon
     pairs           deltas of each pair, and criteria that it meets
     models_apart    pairs that meet a criterion under one model and not under another
     criteria_apart  pairs that meet the BLiMP criterion and not the ADC, or vice versa

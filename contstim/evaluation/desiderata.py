@@ -66,12 +66,14 @@ class Desiderata(ShownAsTable):
     """Results of the evaluation, and the data from which they were computed.
 
     Attributes:
-        rows: rows of desiderata.csv, one for each model. `length_…`: correlation over sentences of
-            the negative score with the number of tokens. `reference_…`: correlation over sentences
-            of the score with the reference's score. `frequency_…`: correlation over words of the
-            mean score in the carriers with the frequency. `split_in_text`: share of split words
-            among all words of the sentences. Other columns: see `split_effect`.
-        by_carrier: rows of carriers.csv, the correlation with frequency in each carrier.
+        rows: rows of desiderata.csv, one for each model. `length_…`: correlation of negative scores
+            with numbers of tokens, over sentences. `reference_…`: correlation of scores with the
+            reference's scores, over sentences. `frequency_…`: correlation of a word's mean score in
+            the carriers with the word's frequency, over words. `split_words`: share of split words
+            among `words`. `split_in_text`: share of split words among all words of the sentences.
+            `split_effect` describes the other columns.
+        by_carrier: rows of carriers.csv, with the correlation of scores and frequencies of words in
+            each carrier.
         reference: name of the causal model, or None.
         scores: scores of sentences, including those of a reference that is not in `models`.
         tokens: numbers of tokens of the sentences, (n_sentences, n_models).
@@ -127,8 +129,8 @@ def evaluate_desiderata(
 ) -> Desiderata:
     """Correlate scores with length, word frequency and a causal model (Kauf & Ivanova 2023).
 
-    A sentence that one model cannot score is left out for all models. So is a word that one model
-    cannot score or does not know.
+    A sentence that one model cannot score is left out for all models. A word that one model cannot
+    score, or does not know, is also left out for all models.
 
     Args:
         models: models to evaluate.
@@ -269,7 +271,7 @@ def score_words(
                 store.save(key, model.convention.json, [texts[row] for row in rows], scores[rows])
             report(model, len(rows))
         columns.append(scores)
-    # A tokenizer may split a word at the beginning of a sentence differently
+    # A tokenizer may split a word differently at the beginning of a sentence
     first, _ = in_carrier(carriers[0], ())
     counts = model.tokens_per_word(words, initial=not first)
     return np.stack(columns, axis=1), np.ones(len(words), np.int64) if counts is None else counts
@@ -300,10 +302,10 @@ def split_effect(
     Scores, frequencies on the Zipf scale, and the mask of split words have shape (n_words,).
 
     Returns:
-        `split_words`: share of split words. `score_of_single`, `score_of_several`: mean scores of
-        words of one token and of split words. `advantage_of_several`, `advantage_error`: b and its
-        standard error in the regression score = a + b·split + c·frequency, nan if undefined. So b
-        is how much higher a split word scores than an equally frequent word of one token.
+        `score_of_single`: mean score of words of one token, nats. `score_of_several`: mean score of
+        split words, nats. `advantage_of_several`: b in the regression score = a + b·split +
+        c·frequency. So b is the score of a split word minus the score of an equally frequent word
+        of one token. `advantage_error`: standard error of b. Undefined values are nan.
     """
     share = float(split.mean())
     single, several = (
@@ -342,10 +344,10 @@ def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
 
     Yields:
         `original` and `adapted` are the values under `pll-original` and `pll-word-l2r`. `low` and
-        `high` are the 95 % bootstrap interval of `original` minus `adapted`, over sentences or
-        words. `verdict` is `undecided` if the interval contains zero or is undefined. Otherwise it
-        is `holds` if the difference has the published sign, and `does not hold` if it has the
-        opposite sign.
+        `high` are the ends of the 95 % interval of `original` minus `adapted`, from a bootstrap of
+        sentences or words. `verdict` is `undecided` if the interval contains zero or is undefined.
+        Otherwise, `verdict` is `holds` if the difference has the published sign, and `does not
+        hold` if the difference has the opposite sign.
     """
     names = desiderata.models
     for original, name in enumerate(names):

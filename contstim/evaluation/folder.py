@@ -65,7 +65,7 @@ def write_findings(
         findings: results to write.
         folder: output folder; existing files are replaced.
         models: scored models; empty if the scores came from a table.
-        data: input files; their hash is recorded.
+        data: input files; the page and the record contain one hash of all input files.
         facts: further facts for the page and the record of the run.
 
     Returns:
@@ -145,7 +145,8 @@ def page_table(
     """Format a table for pages and terminals.
 
     Integers have thousands separators, other numbers have three decimals. If there are columns
-    `NAME: low` and `NAME: high`, they are shown as an interval after NAME: `0.480 (0.35-0.61)`.
+    `NAME: low` and `NAME: high`, their cells become an interval in the cell of NAME, such as
+    `0.480 (0.35-0.61)`.
 
     Args:
         columns: columns of the table.

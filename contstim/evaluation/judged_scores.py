@@ -83,7 +83,14 @@ class JudgedScores:
 
 @dataclass(frozen=True, eq=False)
 class ScoredJudgements:
-    """Judged sentences, and their scores."""
+    """Judged sentences and their scores, as read and as evaluated.
+
+    Attributes:
+        judgements: judgements as read.
+        scores: scores as read or computed.
+        sentence_scores: evaluated scores of the sentences, (n_sentences, n_models); nan if missing.
+        sentence_judgements: evaluated judgements, (n_sentences,); nan if missing.
+    """
 
     judgements: Judgements
     scores: JudgedScores
@@ -106,7 +113,9 @@ def model_scores(
     store: Store | None = None,
     progress: Callable[[Scorer, int], None] | None = None,
 ) -> JudgedScores:
-    """Score judged sentences; nan if a model cannot read a sentence, or gives it probability zero.
+    """Score judged sentences.
+
+    A score is nan if the model cannot read the sentence, or gives the sentence probability zero.
 
     Raises:
         ModelError, ScoreError, StoreError: see `score_sentences`.
@@ -276,5 +285,5 @@ def _parse_text(cell: Any) -> str:
 
 
 def _words_without_stops(text: str) -> list[str]:
-    """Split a text into words without end marks, because published files differ in end marks."""
+    """Split a text into words without end marks, which differ between published files."""
     return "".join(sign for sign in normalise_text(text) if not is_end(sign)).split()

@@ -42,7 +42,7 @@ def minimal_pair_findings(evaluation: MinimalPairEvaluation) -> Findings:
 
     paradigms     accuracies by method and paradigm
     phenomena     mean accuracies by method and phenomenon, and overall
-    contrasts     mean accuracies in the contrasts of Warstadt et al. (2020)
+    contrasts     mean accuracies in the contrasts of Warstadt et al. (2020); see `contrasts`
     profile       accuracy in bins of length, perplexity and other features
     correlations  correlations of accuracies between models, over paradigms
     people        people's agreement with the labels
@@ -125,7 +125,8 @@ def _tie_rows(scores: PairScores) -> Iterator[Row]:
 
 def _pair_rows(scores: PairScores) -> Iterator[Row]:
     for pair, row in zip(scores.pairs, cells_by_name(scores.columns()), strict=True):
-        # The text of a continuation has a line break between prefix and critical words
+        # The sides of a prefix method are texts with a line break between the prefix and the
+        # critical words, whose probability is compared
         good, bad = (s.text.replace("\n", " | ") for s in pair.sides(scores.method) or ())
         yield row | {"good": good, "bad": bad}
 

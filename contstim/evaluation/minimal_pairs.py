@@ -53,8 +53,8 @@ COLLECTIONS = {
 }
 """Columns of known collections: good sentence, bad sentence, paradigm, phenomenon, pair identifier.
 
-The cells of two columns joined by + are concatenated with a space. If the last name is empty, the
-row number identifies a pair.
+If a name consists of two names and a +, the cells of both columns are joined with a space. If the
+last name is empty, the row number identifies a pair.
 
 Sources: Warstadt et al. 2020 (also `nyu-mll/blimp` on Hugging Face), Suijkerbuijk et al. 2025
 (`juletxara/blimp-nl` on Hugging Face), Someya & Oseki 2023, Jumelet et al. 2025 (version 1.0),
@@ -127,7 +127,7 @@ class MinimalPair(SentencePair):
 
 
 def sample_pairs(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[MinimalPair]:
-    """Sample `size` pairs of each paradigm, or all if it has fewer, in the order of `pairs`.
+    """Sample `size` pairs of each paradigm, or all pairs of a smaller one, in the order of `pairs`.
 
     The selection within a paradigm depends only on the seed, the size, the name of the paradigm and
     its number of pairs. With the same seed, a smaller sample is part of a larger one.
@@ -164,7 +164,7 @@ def read_minimal_pairs(
     settings: MinimalPairSettings = MINIMAL_PAIRS,
     say: Callable[[str], object] = lambda _: None,
 ) -> list[MinimalPair]:
-    """Read the pairs of several tables, or a sample of them.
+    """Read the pairs of several tables; return all pairs, or a sample of the pairs.
 
     Tables have the columns of a known collection (see `COLLECTIONS`), or columns that `find_pairs`
     recognizes. The prefix methods need BLiMP's additional columns: `one_prefix_prefix`,
@@ -253,7 +253,7 @@ def _find_columns(file: Path, rows: Sequence[Row]) -> PairTable:
 
 
 def _refuse_unsegmented(file: Path, pairs: Sequence[MinimalPair]) -> None:
-    """Refuse files in which most sentences lack spaces and are in a script without spaces."""
+    """Refuse a file if most sentences have no spaces, and their script does not separate words."""
     words = [side.words for pair in pairs for side in (pair.good, pair.bad)]
     single = [first for first, *further in words if not further and _UNSPACED.search(first)]
     if 2 * len(single) > len(words):
@@ -296,8 +296,8 @@ def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]
             [f"{name}_{part}" for part in PREFIX_FIELDS[name] if not part.endswith(ending)]
             for ending in ("_bad", "_good")
         ]
-        # BLiMP's rows have a flag for each method. Rows of other collections support a method if
-        # they have its fields
+        # In BLiMP, a field states whether a row supports the method. A row of another collection
+        # supports the method if the row has the method's fields
         has_fields = any(field in row for side in fields for field in side)
         if str(row.get(f"{name}_method", has_fields)).strip().lower() not in {"true", "1"}:
             return None
@@ -330,8 +330,8 @@ def published_files(
 ) -> tuple[Path | None, Path | None]:
     """Return the files of people's answers (`people`) and of published accuracies (`published`).
 
-    If an argument is None, return BLiMP's file in the folder `data` instead. If this file does not
-    exist, return None.
+    Instead of an argument that is None, return BLiMP's file in the folder `data`, or None if this
+    file does not exist.
     """
     defaults = (data / _ANSWERS, data / _SUMMARY)
     answers, summary = (path if path.is_file() else None for path in defaults)
@@ -341,9 +341,10 @@ def published_files(
 def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
     """Compute people's agreement with the labels, by paradigm, from the answers of BLiMP's workers.
 
-    Choices count if the assignment is approved and the worker reports fluent or native English.
-    Attention checks and unanswered pairs are left out. With these rules, the results equal the
-    published summary. Without a file, the result is empty.
+    The label of a pair states which sentence is acceptable. A worker's choices count if the
+    assignment is approved and the worker reports fluent or native English. Attention checks and
+    unanswered pairs are left out. With these rules, the results equal the published summary.
+    Without a file, the result is empty.
 
     Returns:
         Results by paradigm. `individual`: proportion of choices of the acceptable sentence,

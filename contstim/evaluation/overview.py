@@ -40,7 +40,8 @@ class ModelOverview:
         contexts: result of `context_scores`; empty if the model reads no context.
         n_sentences: number of scored sentences, at most `N_SENTENCES`; see `MAX_SECONDS`.
         mean: mean score of these sentences, in the unit of the model.
-        n_better: number of sentences with a higher score than their shuffled words.
+        n_better: number of sentences whose score is higher than that of the same words in a
+            shuffled order.
         n_words: number of distinct words of the sentences.
         unknown: words that the model does not know.
         speed: sentences per second.
@@ -60,8 +61,10 @@ class ModelOverview:
 def model_overview(scorer: Scorer) -> ModelOverview:
     """Score generated sentences: as they are, with shuffled words, and after other contexts.
 
+    A context is the text that the model reads before a sentence.
+
     Raises:
-        ModelError: if the model can score none of the sentences; or see `Scorer.scores`.
+        ModelError: if the model can score none of the sentences; see also `Scorer.scores`.
     """
     sentences = scorable_sentences(scorer, N_SENTENCES)
     scorer.scores(sentences[:1])  # warm-up, because a network's first call is slower
@@ -96,10 +99,10 @@ def _score_within(
 
 
 def scorable_sentences(scorer: Scorer, n: int) -> list[Sentence]:
-    """Return the sentences that the model can score, from n generated ones.
+    """Generate n sentences, and return the sentences that the model can score.
 
     Raises:
-        ModelError: if the model can score none of them.
+        ModelError: if the model can score none of the sentences.
     """
     from contstim.english import generate
 
@@ -114,7 +117,7 @@ def scorable_sentences(scorer: Scorer, n: int) -> list[Sentence]:
 def context_scores(
     scorer: Scorer, sentences: Sequence[Sentence], *, seconds: float = float("inf")
 ) -> dict[Convention, float]:
-    """Return the mean score of sentences with each candidate context, the best first.
+    """Return the mean score of sentences after each candidate context, the best context first.
 
     Keys are conventions of the model, each with one of the contexts. The current context of the
     model and the default context are candidates, too. After `seconds`, no further context is
@@ -136,9 +139,10 @@ def context_scores(
 
 
 def context_gain(scorer: Scorer, *, n: int, seconds: float) -> dict[str, Any] | None:
-    """Compare the context of a model with others; return None if the model reads no context.
+    """Compare a model's context with other contexts; return None if the model reads no context.
 
-    `n` sentences are generated; for `seconds` see `context_scores`.
+    The contexts are compared on generated sentences: those of `n` sentences that the model can
+    score. `context_scores` describes `seconds`.
 
     Returns:
         `own`: context of the model. `best`: context with the highest mean score. `nats`: mean score

@@ -5,7 +5,7 @@ A table has one row for each pair, with two columns of sentences:
     good          bad             phenomenon
     The dog is.   The dog are.    agreement
 
-or two rows for each pair, with a column of verdicts:
+or two rows for each pair, with a column of verdicts (whether a sentence is acceptable):
 
     item   label   sentence         phenomenon
     1      1       The dog is.      agreement
@@ -144,7 +144,7 @@ def _join_rows(file: Path, rows: Sequence[Row], paradigm: str) -> tuple[Sequence
 
 
 def _group_pairs(rows: Sequence[Row], key: Sequence[str], label: str) -> _Pairs | None:
-    """Group rows by the columns `key`; None unless each group has one row of each verdict."""
+    """Group rows by the columns `key`; None if a group is not one good and one bad sentence."""
     groups: dict[tuple[str, ...], dict[bool | None, int]] = {}
     for n, row in enumerate(rows):
         cells = tuple("" if is_missing(row.get(name)) else str(row[name]) for name in key)

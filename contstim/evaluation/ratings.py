@@ -58,7 +58,9 @@ class RatingEvaluation(ScoredJudgements):
         return mask
 
     def correlations(self) -> list[Row]:
-        """Compute Pearson's r, Spearman's rho, Kendall's tau-b and 95 % intervals, a row per model.
+        """Compute Pearson's r, Spearman's rho, Kendall's tau-b, and the 95 % interval of each.
+
+        There is a row for each model. `compared` selects the sentences.
 
         All values are nan if scores or ratings are constant. Intervals are also nan for fewer than
         five sentences.

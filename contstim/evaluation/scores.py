@@ -62,7 +62,7 @@ def score_readable(
     store: Store | None = None,
     progress: Callable[[Scorer, int], None] | None = None,
 ) -> tuple[ScoreTable, list[LeftOut]]:
-    """Score the distinct sentences that every model can score, and list the others.
+    """Score the distinct sentences that every model can score, and list the other sentences.
 
     A sentence that one model cannot score is left out for all, so that models are compared on the
     same sentences. Rows are in the order of the first occurrence. `score_sentences` describes the

@@ -36,8 +36,8 @@ _MIN_ITEMS, _PER_HUNDRED = 5, 2
 # Misfits are new words of another part of speech than the replaced words (see `Match.misfits`).
 # Participants agree less about items of the 2023 study with three or more misfits
 _MIN_MISFITS = 3
-# Maximum differences between a synthetic sentence and its natural sentence. These are two standard
-# deviations among natural sentences of eight words
+# Maximum differences between a synthetic sentence and its natural sentence, in characters and in
+# mean Zipf frequency. Both are two standard deviations over natural sentences of eight words
 _MAX_CHARACTERS, _MAX_ZIPF = 12, 0.7
 # Quantile over natural sentences. The quantity is the log-probability of the least likely word
 _QUANTILE = 0.05
@@ -107,7 +107,7 @@ class FlaggedItems:
 
     Attributes:
         flags: flags in the order of the items.
-        explanations: kind of a flag → when an item has this flag, or why it was not checked.
+        explanations: kind of a flag → when an item has this flag, or why this kind was not checked.
         table: table of tags; None if no suitable table was given.
     """
 
@@ -362,7 +362,7 @@ def _frequent_flags(
                 yield Flag(item_id, FlagKind.FREQUENT, detail)
 
 
-_Entry = tuple[int, tuple[int, tuple[str, ...]]]  # group, element of `all_but_one`
+_Entry = tuple[int, tuple[int, tuple[str, ...]]]  # group of participants, element of `all_but_one`
 
 
 def _similar_flags(

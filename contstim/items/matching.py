@@ -142,7 +142,8 @@ def figures_of(
 
     Args:
         triplets: triplets with the same unit of drops, at least one.
-        flagged: share of triplets with flags; None to omit its row.
+        flagged: share of triplets with flags (possible problems, see `item_flags`); None to omit
+            the row of this share.
         table: table of tags; None to omit comparisons of synthetic with natural sentences.
         enough: minimum of both drops in the row "share with both drops of at least …"; 0 for the
             default (`ENOUGH` or `ENOUGH_SDS`), None to omit the row.

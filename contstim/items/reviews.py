@@ -97,7 +97,7 @@ class ReviewedItem:
 
     @property
     def about(self) -> ItemKind | None:
-        """Kind of the item, or of a trial's source; None for a trial without a source."""
+        """Kind of the item; for a trial, kind of the trial's source, or None without a source."""
         return _SOURCE_KINDS.get(self.condition) if self.kind is ItemKind.TRIAL else self.kind
 
     @property

@@ -27,7 +27,8 @@ from contstim.words.sentence import Sentence, normalise_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# Without the hyphen, which may be a minus, and the full stop, which may end an abbreviation
+# Signs that are removed around words. The hyphen is not removed, because it may be a minus. The
+# full stop is not removed, because it may end an abbreviation
 _PUNCTUATION = "\"'“”‘’«»()[]{}<>,;:*_…–—!?"
 # NLTK's Punkt does not know end marks of non-Latin scripts, such as `。`. So texts are first split
 # at these marks, which do not occur in abbreviations
@@ -150,7 +151,7 @@ def read_sentences(
     """Yield the sentences of a text in order.
 
     By default, each line with a letter or digit is a sentence. Running prose is split by NLTK's
-    Punkt algorithm (Kiss & Strunk 2006), which learns abbreviations from the text itself. It is
+    Punkt algorithm (Kiss & Strunk 2006), which learns abbreviations from the text itself. Prose is
     also split at end marks of non-Latin scripts, such as `。`. Punctuation around the words of
     prose is removed, except full stops of abbreviations inside a sentence. `notes` counts changed
     and tokenised lines.

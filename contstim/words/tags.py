@@ -40,7 +40,7 @@ START, END = "^", "$"
 
 _MIN_TAG_SHARE = 0.5  # minimum share of a new word's occurrences with the tag of the replaced word
 SELDOM = 20
-"""A tag pair is odd if its expected count is more than this many times its observed count.
+"""A tag pair is odd if its expected count, divided by its observed count, exceeds this value.
 
 The expected count assumes that adjacent tags are independent.
 """
