@@ -138,8 +138,8 @@ class Grammar:
     """A context-free grammar, expanded from rules on demand; caches every expanded symbol.
 
     Attributes:
+        lexicon: entries of the symbols that are not phrases.
         phrases: expanded phrase → possible sequence of children → its probability.
-        words: expanded lexical symbol → its entries.
         mass: expanded symbol → total weight of its derivations; 0 if there are none.
     """
 
@@ -174,7 +174,10 @@ class Grammar:
         return {*self._declared, *self.lexicon.entries}
 
     def expand(self, symbol: Symbol) -> float:
-        """Expand a symbol and everything below it; return its mass, 0 if it derives nothing."""
+        """Expand a symbol and all symbols that it derives; return the mass of the symbol.
+
+        The mass is 0 if the symbol derives nothing.
+        """
         if symbol not in self.mass:
             if symbol.category in self._rules:
                 self.mass[symbol] = self._expand_phrase(symbol)
@@ -270,7 +273,7 @@ def unify(pattern: Pattern, features: Mapping[str, str]) -> Binding | None:
         if value[0] == "?":
             if binding.setdefault(value, actual) != actual:
                 return None
-        # A symbol may have alternatives ("dish|baked"); a rule for one of them matches
+        # A symbol may have alternatives ("dish|baked"); a rule for one of the alternatives matches
         elif value != actual and value not in actual.split(OR):
             return None
     return binding

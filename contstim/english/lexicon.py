@@ -49,7 +49,8 @@ CLASS_FEATURES = ("sem", "subj", "obj", "place", "fits", "agr", "of")
 # because such words must fit every noun that may be chosen.
 OR = "|"
 PREDICATES = frozenset({"V", "ADJ", "CMP", "LOOK", "RP"})
-# Features without alternatives. Several words agree in them, so a variable has exactly one value.
+# Features without alternatives. Several words agree in such a feature, so a variable has exactly
+# one value.
 SEPARATE = frozenset({"agr", "num", "mode", "at", "by"})
 
 

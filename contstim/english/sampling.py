@@ -150,8 +150,8 @@ class Sampler:
         """Return the possible expansions of a symbol and their cumulative weights.
 
         An expansion of a lexical symbol is an entry. An expansion of a phrase is a pair: the
-        children, and the number of words of each child. The numbers add up to `words`; without
-        `words`, they are None.
+        children, and the number of words of each child. The numbers add up to `words`. If `words`
+        is None, the numbers are None.
         """
         if symbol in self.grammar.words:
             entries = [e for e in self.grammar.words[symbol] if words in (None, len(e.words))]

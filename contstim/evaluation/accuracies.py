@@ -289,7 +289,7 @@ class MinimalPairEvaluation:
 
     @property
     def full(self) -> Accuracies | None:
-        """Accuracies on full sentences, if these were compared."""
+        """Accuracies on full sentences; None if full sentences were not compared."""
         return self.accuracies.get(Method.FULL_SENTENCE)
 
     def paradigms(self) -> list[Row]:

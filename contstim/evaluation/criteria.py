@@ -161,7 +161,8 @@ def evaluate_acceptability(
     including sentences of excluded pairs. A pair is excluded if the authors of the collection
     discarded it. It is also excluded if one of its sentences lacks a judgement, or a score under
     any model.
-    The published judgements of LI-Adger already are z-scores, so they need no `human_z_scores`.
+    The published judgements of LI-Adger already are z-scores, so do not set `human_z_scores` for
+    LI-Adger.
 
     Raises:
         InputError: if all pairs are excluded; a δ is not above 0; all scores of a model are equal
@@ -242,8 +243,8 @@ def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Itera
 def delta_correlations(evaluation: AcceptabilityEvaluation) -> tuple[tuple[str, ...], FloatArray]:
     """Return the names of people and models, and Pearson's r between their deltas.
 
-    The correlations have shape (1 + n_models, 1 + n_models), people first. They are nan for
-    constant deltas, and for fewer than two pairs.
+    The correlations have shape (1 + n_models, 1 + n_models), people first. A correlation is nan if
+    deltas are constant, or if there are fewer than two pairs.
     """
     names = (PEOPLE, *evaluation.models)
     return names, pearson_matrix(np.column_stack([evaluation.people, evaluation.deltas]))
@@ -446,7 +447,7 @@ def criteria_table(evaluation: AcceptabilityEvaluation, by: str = "") -> Table:
 
 
 def acceptability_figures(evaluation: AcceptabilityEvaluation) -> dict[str, Figure]:
-    """Draw a heat map of correlations and a scatter plot; return both by file name."""
+    """Draw a heat map of correlations and a scatter plot; return both figures by file name."""
     return {"correlations": correlation_figure(evaluation), "scatter": scatter_figure(evaluation)}
 
 

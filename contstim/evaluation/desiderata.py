@@ -384,8 +384,8 @@ def _test_difference(
     """Compute a measure under two rules, the interval of the difference, and the verdict.
 
     The bootstrap resamples the columns of `rows`, (n_rows, n). For an array (n_rows, ..., n),
-    `measures` returns the measure under both rules and their difference, each (...,). `published`
-    is the sign of the difference in the paper.
+    `measures` returns the measure under each rule, and the difference, each (...,). `published` is
+    the sign of the difference in the paper.
     """
     a = b = low = high = math.nan
     if defined:
@@ -406,9 +406,9 @@ def _means(rows: FloatArray) -> FloatArray:
 
 
 def _correlations(rows: FloatArray) -> FloatArray:
-    """Compute Pearson's r of two rows with the third row, and the difference of both r.
+    """Compute Pearson's r of the first and of the second row with the third row, and r1 - r2.
 
-    A value is nan if one of its rows is constant.
+    Correlations with a constant row are nan.
     """
     *both, target = rows - rows.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -58,8 +58,8 @@ def write_findings(
 ) -> tuple[dict[str, Any], list[Path]]:
     """Write NAME.csv for each table, NAME.png and .pdf for each figure, and the page.
 
-    The page is written twice: as report.md, and as report.html with embedded figures. It ends with
-    the figures and the settings of the run.
+    The page is written twice: as report.md, and as report.html with embedded figures. The page ends
+    with the figures and the settings of the run.
 
     Args:
         findings: results to write.

@@ -227,7 +227,7 @@ def _numeric_columns(table: Table) -> list[str]:
 
     def is_score(name: str) -> bool:
         scores = name.removesuffix("_zscores")
-        # NAME_zscores contains the z-scores of NAME, so it is not another model
+        # The column NAME_zscores contains the z-scores of the column NAME, not another model
         if name.lower() in _NOT_SCORES or (scores != name and scores in table):
             return False
         try:

@@ -223,7 +223,7 @@ def read_minimal_pairs(
                 )
             pairs.append(pair)
         _refuse_unsegmented(file, pairs[-len(rows) :])
-        if not is_known:  # identifiers contain the file's name, so they do not reveal duplicates
+        if not is_known:  # identifiers then contain the file's name, so they differ between files
             _refuse_second_version(file, pairs[-len(rows) :], file_of_texts)
     if not pairs:
         raise InputError(f"{join_names(paths)} contains no pairs, because there are no rows.")
@@ -352,8 +352,8 @@ def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
         are correct. `items`: number of pairs. `answers`: number of choices.
 
     Raises:
-        InputError: if the file cannot be read, lacks a column (the message names it), has an
-            unknown condition, or has no choices.
+        InputError: if the file cannot be read, lacks a column (the message names the column), has
+            an unknown condition, or has no choices.
     """
     if path is None:
         return {}

@@ -97,7 +97,7 @@ def _interval(value: float, variance: float) -> tuple[float, float]:
 
 
 def evaluate_ratings(judgements: Judgements, scores: JudgedScores) -> RatingEvaluation:
-    """Combine scores and ratings of the same sentences, and check that there are enough.
+    """Combine scores and ratings of the same sentences; require at least three sentences.
 
     Raises:
         InputError: if fewer than three sentences have a rating and a score under every model.

@@ -64,9 +64,9 @@ def score_readable(
 ) -> tuple[ScoreTable, list[LeftOut]]:
     """Score the distinct sentences that every model can score, and list the other sentences.
 
-    A sentence that one model cannot score is left out for all, so that models are compared on the
-    same sentences. Rows are in the order of the first occurrence. `score_sentences` describes the
-    arguments.
+    A sentence that one model cannot score is left out for all models, so that models are compared
+    on the same sentences. Rows are in the order of the first occurrence. `score_sentences`
+    describes the arguments.
 
     Raises:
         ModelError, ScoreError, StoreError: see `score_sentences`.
@@ -144,8 +144,8 @@ def score_pairs(
 
     If one model cannot read a side of a pair, the pair is left out for all models.
 
-    `progress` is a function of the number of texts and the method; it returns the callback for
-    `score_sentences`.
+    `progress` is a function of the number of texts and the method. This function returns the
+    callback for `score_sentences`.
 
     Raises:
         InputError: if no model can compare a pair by any of the methods.
@@ -184,7 +184,7 @@ def score_pairs(
         columns = (tuple(readable), names, both_sides)
         by_method.append(PairScores(*columns, method=method, unread=all_pairs - read))
     if not by_method:
-        # Report only one reason, because the others are usually the same
+        # Report only one reason, because all reasons are usually equal
         reasons = [*refusals.values(), *(omission.reason for omission in left_out)]
         reason = next(iter(reasons), "No pair has the fields that the method needs.")
         raise InputError(f"No pair could be compared. {reason}")
@@ -208,7 +208,7 @@ def pair_scores_from_table(
 
 
 def _refusal_reason(model: Scorer, method: Method) -> str:
-    """Return why a model does not support a method; empty if it supports the method."""
+    """Return why a model does not support a method; empty if the model supports the method."""
     if method is not Method.FULL_SENTENCE:
         try:
             language_model = require_language_model(model, f"The method {method}")

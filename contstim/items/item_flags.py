@@ -64,7 +64,7 @@ class FlagKind(StrEnum):
 
 @dataclass(frozen=True)
 class Flag:
-    """A possible problem of an item; `detail` describes it in one sentence."""
+    """A possible problem of an item; `detail` describes the problem in one sentence."""
 
     item_id: str
     kind: FlagKind
@@ -83,8 +83,8 @@ class FlagSettings:
             the frequency in a billion words.
         often: words in more than `often` items are frequent; None for 5 items or 2 % of the items,
             whichever is more.
-        tags: table of part-of-speech tags. Parts of speech are checked only if it lists at least
-            half of the items' words.
+        tags: table of part-of-speech tags. Parts of speech are checked only if the table lists at
+            least half of the items' words.
         scores: log-probabilities of the sentences of trials, nats. Triplets and pairs need none,
             because their tables contain scores or ranks.
         judged: sentence → log-probability of each word under a judge, nats. A judge is a model that
@@ -339,7 +339,7 @@ def _frequent_flags(
     stimuli: Sequence[Stimulus], items: Sequence[ReviewedItem], often: int, settings: FlagSettings
 ) -> Iterable[Flag]:
     changed = changes_of(stimuli)
-    # Trials of one triplet count as one item, because they share sentences
+    # The trials of a triplet count as one item, because these trials share sentences
     sources: dict[str, set[str]] = defaultdict(set)
     words_of: dict[str, list[str]] = {}
     exempt = settings.rules.common | settings.rules.unfinished | settings.repeatable
@@ -401,7 +401,7 @@ def _select_table(
 ) -> tuple[TagTable | None, dict[FlagKind, str]]:
     """Return the table of tags and the explanations of the flags that need it.
 
-    Return None instead of the table if it lists too few words.
+    Return None instead of a table that lists too few words.
     """
     kinds = (FlagKind.SPEECH, FlagKind.SEQUENCE, FlagKind.FREQUENCY)
     words = {word for sentence in sentences for word in sentence.words}

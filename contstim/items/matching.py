@@ -83,9 +83,9 @@ def changes_of(stimuli: Iterable[Stimulus], table: TagTable | None = None) -> Ch
     """Find the new words of each sentence, and describe the changes, such as `on (IN) → was (VBD)`.
 
     New words are the words that differ between a synthetic sentence and its natural sentence. If
-    the natural sentence is unknown, they are the words that differ between a trial's two synthetic
-    sentences. Other sentences have no new words. Descriptions are empty without a table of tags,
-    and if the natural sentence is unknown.
+    the natural sentence is unknown, the two synthetic sentences of a trial are compared instead.
+    Sentences that are not synthetic have no new words. Descriptions are empty without a table of
+    tags, and if the natural sentence is unknown.
     """
     stimuli_list = list(stimuli)
     naturals, changes = naturals_of(stimuli_list), {}

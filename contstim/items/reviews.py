@@ -170,7 +170,8 @@ class Review:
     def rejects(self, item: ReviewedItem) -> bool:
         """Return True if a reviewer rejects the item.
 
-        A trial is also rejected if a reviewer rejects its source, or another trial of its source.
+        A trial is also rejected if a reviewer rejects the trial's source, or another trial from
+        this source.
         """
         return not self.rejected.isdisjoint((item.item_id, item.source_id))
 
@@ -221,7 +222,7 @@ class Review:
         return Review(tuple(decisions))
 
     def require_items_of(self, stimuli: Iterable[Stimulus], table: Path | str) -> None:
-        """Check that the stimuli include every reviewed item of their kind, without changes.
+        """Check that the stimuli include every reviewed item of the same kind, without changes.
 
         All stimuli must be of one kind. Messages name the `table` of the stimuli.
 

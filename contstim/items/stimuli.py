@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Condition(StrEnum):
-    """Condition of a trial: the kinds of sentences that it compares."""
+    """Condition of a trial: the kinds of sentences that the trial compares."""
 
     NATURAL_CONTROVERSIAL = "natural-controversial"
     NATURAL_SYNTHETIC = "natural-synthetic"
@@ -141,7 +141,7 @@ class Pair:
 
     @property
     def controversial(self) -> bool:
-        """True if each model prefers the sentence that the other rejects."""
+        """True if each model prefers the sentence that the other model rejects."""
         model_1_prefers_2 = self.rank_1_model_1 < self.rank_2_model_1
         return model_1_prefers_2 and self.rank_2_model_2 < self.rank_1_model_2
 
@@ -231,8 +231,8 @@ class Triplet:
         """For each model: log p(natural sentence) minus log p(rejected sentence), nats.
 
         The drops are log p(n|m1)/p(s1|m1) and log p(n|m2)/p(s2|m2), the terms of Eq. 4 of Golan et
-        al. (2023). If scores are not in nats, the drops are divided by `sd_1` and `sd_2`,
-        respectively.
+        al. (2023). If scores are not in nats, the first drop is divided by `sd_1`, and the second
+        drop by `sd_2`.
         """
         first = self.log_prob_natural_model_1 - self.log_prob_synthetic_1_model_1
         second = self.log_prob_natural_model_2 - self.log_prob_synthetic_2_model_2
@@ -301,8 +301,8 @@ _SCORES = {
 class Trial:
     """Two sentences that the participants of a group compare; fields are the columns of trials.csv.
 
-    The condition determines which sentence is sentence_1. It does not determine which sentence is
-    displayed on the left. sentence_1 is:
+    The condition determines which sentence is sentence_1, but not which sentence is displayed on
+    the left. sentence_1 is:
 
         natural-synthetic        the natural sentence
         synthetic-synthetic      synthetic_1, which model_1 rejects

@@ -6,7 +6,7 @@
     By his control extended across the region       incomplete: the year after `By` is missing
     What he said was true                           statement: the subject is a clause
 
-`TagTable.tags` assigns the tags. They are from the C5 tagset of the British National Corpus.
+`TagTable.tags` assigns the tags, which are from the C5 tagset of the British National Corpus.
 """
 
 from __future__ import annotations

@@ -208,7 +208,7 @@ def whole_sentence_rules(
     For `names`, see `TextWords.names`. Without `tags`, rules about verbs are omitted.
     """
     names = frozenset(names)
-    # Fast rules come first. The last rule must see only sentences that the others accept
+    # Fast rules come first. The last rule must see only sentences that all other rules accept
     return [
         SentenceRule("it does not start with a capital letter", _starts_small),
         SentenceRule(

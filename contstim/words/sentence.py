@@ -76,8 +76,8 @@ def normalise_text(text: str) -> str:
 def split_end(text: str) -> tuple[str, str]:
     """Split a stripped text into the text before its end, and the end (by default a full stop).
 
-    The end is one end mark and the closing signs after it. Single spaces may separate them. The end
-    of "Really?!" is "!".
+    The end is one end mark and the closing signs after it. Single spaces may separate the mark and
+    the signs. The end of "Really?!" is "!".
     """
     stripped = text.rstrip(_CLOSING_SIGNS)
     mark, start = stripped[-1:], len(stripped) - 1
@@ -202,7 +202,7 @@ class Sentence:
         """Check that a 0-based position is inside the sentence.
 
         Raises:
-            SentenceError: if it is outside.
+            SentenceError: if the position is outside.
         """
         if not 0 <= position < len(self.words):
             raise SentenceError(
@@ -229,7 +229,7 @@ def repeats(words: Iterable[str], repeatable: frozenset[str] = frozenset()) -> b
 
 
 def all_but_one(words: tuple[str, ...]) -> set[tuple[int, tuple[str, ...]]]:
-    """For each position of a word sequence, return the position and the words at all others.
+    """For each position of a word sequence, return the position and the words at other positions.
 
     Two different sequences of equal length share an entry only if they differ by one word.
     """
@@ -252,8 +252,8 @@ _SPECIAL = re.compile(
 def special_sign(text: str) -> str | None:
     """Return the first special token of any model in a text; None if there is none.
 
-    These are words between `<` and `>`, the signs `<|` and `|>`, names such as `mask` in square
-    brackets (in upper or lower case), and `SPACE_SIGN`.
+    Special tokens are words between `<` and `>`, the signs `<|` and `|>`, and `SPACE_SIGN`. Names
+    such as `mask` in square brackets, in upper or lower case, are also special tokens.
     """
     match = _SPECIAL.search(text)
     return None if match is None else match[0]

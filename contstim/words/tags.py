@@ -59,7 +59,7 @@ class TaggedWord:
         lemma: dictionary form; empty if it is the word itself.
         kinds: subclasses of the part of speech, separated by spaces, the main one first. A noun's
             kinds are person, animal or time. A verb's kinds are its frequent complements. Other
-            words have none. See `TagTable.fitting` for their use.
+            words have no kinds. `TagTable.fitting` uses the kinds.
     """
 
     word: str
@@ -166,7 +166,7 @@ class TagTable:
         return sum(map(self.lists, words)) / len(words) if words else 1.0
 
     def fits(self, words: Collection[str]) -> bool:
-        """Return True if the table has at least half of the words: they are in its language."""
+        """Return True if the table has at least half of the words, so it is for their language."""
         return self.share_listed(words) >= _MIN_SHARE_LISTED
 
     def lemma(self, word: str) -> str:

@@ -1,4 +1,4 @@
-"""Vocabulary: words that are allowed at the start of a sentence, inside it, and repeatedly."""
+"""Vocabulary: words that may occur at the start of a sentence, later, and several times."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def require_single_word(line: str, path: Path | str) -> None:
     """Check that a line of a list of words is one word.
 
     Raises:
-        VocabularyError: if it is not.
+        VocabularyError: if the line is not one word.
     """
     if not is_word(line):
         raise VocabularyError(f"{path}: {line!r} is not a single word. Write one word per line.")

@@ -93,8 +93,8 @@ class WordRules:
             fragment of a word. For example, `ndez` is a fragment of a name with an accent.
         short_words: all short words of the language. Other lower-case words of the same lengths are
             abbreviations.
-        common: words that are never names, such as `why`. In a small text they may occur only at
-            the start of sentences.
+        common: words that are never names, such as `why`. In a small text, such a word may occur
+            only at the start of sentences, with a capital.
         unfinished: words that cannot end a sentence, such as `the`.
         blocked: words that are unsuitable for experiments.
         excluded: further words that the user excludes.
@@ -123,7 +123,7 @@ class WordRules:
             )
 
     def misspelled(self, word: str) -> Reason | None:
-        """Return the reason why a string is not spelled like a word; None if it is a word."""
+        """Return why a string is not spelled like a word; None if it is spelled like a word."""
         folded = word.lower()
         if special_sign(word) is not None:
             return Reason.SIGN
