@@ -15,7 +15,7 @@ import re
 from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from contstim.files.documents import read_toml
 from contstim.files.tables import read_table
@@ -77,33 +77,17 @@ def indefinite_article(next_word: str) -> str:
     return "an" if _VOWEL_SOUND.match(next_word) else "a"
 
 
-def english_rules(
-    *,
-    blocked: frozenset[str] | None = None,
-    excluded: frozenset[str] = frozenset(),
-    names: bool = False,
-    zipf: tuple[float, float] = (-float("inf"), float("inf")),
-) -> WordRules:
-    """Return the rules for English words.
-
-    Args:
-        blocked: offensive words to exclude, in lower case; by default `BLOCKED`.
-        excluded: further words to exclude, in lower case.
-        names: whether names are allowed.
-        zipf: minimum and maximum frequency on the Zipf scale.
+def english_rules(*, names: bool = False) -> WordRules:
+    """Return the rules for English words, which exclude the words of `BLOCKED`.
 
     `names` is whether names are allowed.
     """
-    lists = read_toml(Path(__file__).with_name("words.toml"))
-    return WordRules(
-        single_letters=frozenset({"a", "I"}),
-        vowels=frozenset("aeiouy"),
-        blocked=read_words(BLOCKED) if blocked is None else blocked,
-        excluded=excluded,
-        names=names,
-        zipf=zipf,
-        **{name: frozenset(words.split()) for name, words in lists.items()},
-    )
+    lists: dict[str, Any] = {
+        name: frozenset(words.split())
+        for name, words in read_toml(Path(__file__).with_name("words.toml")).items()
+    }
+    letters, vowels = frozenset({"a", "I"}), frozenset("aeiouy")
+    return WordRules(letters, vowels=vowels, blocked=read_words(BLOCKED), names=names, **lists)
 
 
 @cache

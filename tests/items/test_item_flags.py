@@ -19,7 +19,8 @@ from contstim.words.tags import START, TaggedWord, TagTable
 from contstim.words.vocabulary import REPEATABLE_ENGLISH
 from contstim.words.word_rules import WordRules
 
-ENGLISH = FlagSettings(english_rules(names=True, blocked=frozenset({"blast"})), REPEATABLE_ENGLISH)
+RULES = replace(english_rules(names=True), blocked=frozenset({"blast"}))
+ENGLISH = FlagSettings(RULES, REPEATABLE_ENGLISH)
 
 
 def make_pair(number: int, first: str, second: str) -> Pair:

@@ -103,15 +103,15 @@ def test_word_that_is_often_capitalised_inside_is_not_initial() -> None:
 def test_lists_and_frequencies_exclude_words() -> None:
     """Witness: sorted by hand."""
     text = _parse_lines(*["The dog saw the cat"] * 9, "The fucking ox-cart saw the cat")
-    result = sort_words(text, english_rules(excluded=frozenset({"ox"})))
+    result = sort_words(text, replace(ENGLISH, excluded=frozenset({"ox"})))
     reasons = {item.word: item.reason for item in result.dropped}
     assert reasons == {"fucking": Reason.BLOCKED, "ox-cart": Reason.EXCLUDED}
-    assert sort_words(text, english_rules(blocked=frozenset())).counts() == {}
+    assert sort_words(text, replace(ENGLISH, blocked=frozenset())).counts() == {}
     assert result.counts() == {Reason.BLOCKED: 1, Reason.EXCLUDED: 1}
     rare_result = sort_words(text, english_rules(), min_count=2)
     assert {item.reason for item in rare_result.dropped} == {Reason.BLOCKED, Reason.RARE}
     # the: log10(21 of 57) + 9 = 8.57, cat: 8.29
-    frequent_result = sort_words(text, english_rules(zipf=(8.4, 9)))
+    frequent_result = sort_words(text, replace(ENGLISH, zipf=(8.4, 9)))
     assert set(frequent_result.vocabulary.words) == {"The", "the"}
 
 
@@ -160,4 +160,4 @@ def test_impossible_settings_are_refused() -> None:
     with pytest.raises(VocabularyError, match="min_count must be at least 1"):
         sort_words(_parse_lines("Dogs sleep"), ENGLISH, min_count=0)
     with pytest.raises(VocabularyError, match=r"`zipf` must be a range .* got 5 to 3"):
-        english_rules(zipf=(5, 3))
+        replace(ENGLISH, zipf=(5, 3))
