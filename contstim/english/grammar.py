@@ -31,7 +31,7 @@ from importlib import resources
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from contstim.english.lexicon import OR, Entry, Lexicon, Symbol, lexicon
+from contstim.english.lexicon import OR, Lexicon, Symbol, lexicon
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -146,7 +146,6 @@ class Grammar:
     def __init__(self, all_rules: Sequence[GrammarRule], words: Lexicon) -> None:
         self.lexicon = words
         self.phrases: dict[Symbol, dict[tuple[Symbol, ...], float]] = {}
-        self.words: dict[Symbol, tuple[Entry, ...]] = {}
         self.mass: dict[Symbol, float] = {}
         # Category -> features that at least one of its rules uses
         self._declared: dict[str, set[str]] = {}
@@ -182,9 +181,7 @@ class Grammar:
             if symbol.category in self._rules:
                 self.mass[symbol] = self._expand_phrase(symbol)
             else:
-                if entries := self.lexicon.fitting(symbol):
-                    self.words[symbol] = entries
-                self.mass[symbol] = sum(entry.weight for entry in entries)
+                self.mass[symbol] = sum(entry.weight for entry in self.lexicon.fitting(symbol))
         return self.mass[symbol]
 
     def _expand_phrase(self, symbol: Symbol) -> float:

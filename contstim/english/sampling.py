@@ -104,15 +104,13 @@ class Sampler:
         """Return the probability of each number of words that a symbol derives, up to `LONGEST`."""
         if symbol not in self._lengths:
             counts = [0.0] * (LONGEST + 1)
-            if symbol in self.grammar.words:
-                entries = self.grammar.words[symbol]
-                total = sum(entry.weight for entry in entries)
-                for entry in entries:
-                    counts[len(entry.words)] += entry.weight / total
-            else:
+            if symbol in self.grammar.phrases:
                 for children, probability in self.grammar.phrases[symbol].items():
                     for length, share in enumerate(self.suffix(children)):
                         counts[length] += probability * share
+            else:
+                for entry in self.grammar.lexicon.fitting(symbol):
+                    counts[len(entry.words)] += entry.weight / self.grammar.mass[symbol]
             self._lengths[symbol] = tuple(counts)
         return self._lengths[symbol]
 
@@ -122,8 +120,8 @@ class Sampler:
             return self.lengths(children[0])
         if children not in self._suffixes:
             # Cached, because many rules have the same last children
-            first, later_lengths = self.lengths(children[0]), self.suffix(children[1:])
-            self._suffixes[children] = convolve(first, later_lengths)
+            sums = np.convolve(self.lengths(children[0]), self.suffix(children[1:]))
+            self._suffixes[children] = tuple(sums[: LONGEST + 1].tolist())
         return self._suffixes[children]
 
     def draw(
@@ -139,10 +137,10 @@ class Sampler:
         # `random.choices` is slower for a single draw
         index = bisect.bisect(totals, rng.random() * totals[-1])
         chosen = options[min(index, len(options) - 1)]
-        if symbol in self.grammar.words:
-            return Derivation(symbol, (), chosen)
-        pairs = zip(*chosen, strict=True)
-        return Derivation(symbol, tuple(self.draw(rng, n, child) for child, n in pairs))
+        if symbol in self.grammar.phrases:
+            pairs = zip(*chosen, strict=True)
+            return Derivation(symbol, tuple(self.draw(rng, n, child) for child, n in pairs))
+        return Derivation(symbol, (), chosen)
 
     def _weighted_options(
         self, symbol: Symbol, words: int | None
@@ -153,8 +151,9 @@ class Sampler:
         children, and the number of words of each child. The numbers add up to `words`. If `words`
         is None, the numbers are None.
         """
-        if symbol in self.grammar.words:
-            entries = [e for e in self.grammar.words[symbol] if words in (None, len(e.words))]
+        if symbol not in self.grammar.phrases:
+            fitting = self.grammar.lexicon.fitting(symbol)
+            entries = [entry for entry in fitting if words in (None, len(entry.words))]
             return entries, list(itertools.accumulate(entry.weight for entry in entries))
         weighted = [
             ((children, split), probability * weight)
@@ -182,11 +181,6 @@ class Sampler:
             if first[n_first]
             for later_lengths, weight in self._splits(children[1:], words - n_first)
         ]
-
-
-def convolve(first: Lengths, second: Lengths) -> Lengths:
-    """Return the distribution of the sum of two numbers of words, truncated at `LONGEST`."""
-    return tuple(np.convolve(first, second)[: LONGEST + 1].tolist())
 
 
 @functools.cache

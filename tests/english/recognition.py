@@ -15,9 +15,9 @@ from contstim.words.sentence import Sentence
 def _first_words(symbol: Symbol) -> frozenset[str]:
     """Return the words that a symbol can begin with."""
     rules = grammar()
-    if symbol in rules.words:
-        return frozenset(entry.words[0] for entry in rules.words[symbol])
-    return frozenset().union(*(_first_words(children[0]) for children in rules.phrases[symbol]))
+    if symbol in rules.phrases:
+        return frozenset().union(*(_first_words(children[0]) for children in rules.phrases[symbol]))
+    return frozenset(entry.words[0] for entry in rules.lexicon.fitting(symbol))
 
 
 class _Recogniser:
@@ -32,10 +32,10 @@ class _Recogniser:
         key = symbol, start
         if key not in self.ends_by_start:
             rules = grammar()
-            if symbol in rules.words:
+            if symbol not in rules.phrases:
                 lengths = {
                     len(entry.words)
-                    for entry in rules.words[symbol]
+                    for entry in rules.lexicon.fitting(symbol)
                     if self.words[start : start + len(entry.words)] == entry.words
                 }
                 self.ends_by_start[key] = frozenset(start + length for length in lengths)
