@@ -92,12 +92,11 @@ class Generator:
         tops = []
         for paradigm in paradigms:
             for number, version in enumerate(paradigm.versions):
-                patterns = [item.pattern for item in _constituents(version)]
-                for pattern in patterns:  # parsed separately, so that an error names one of them
-                    _right_side(paradigm, pattern)
+                # Parsed separately, so that an error names one of the constituents
+                right = tuple(_pattern(paradigm, item.pattern) for item in _constituents(version))
                 # No other category has this name, because the notation does not allow spaces
                 top = Pattern(f"PAIR {paradigm.uid} {number}", ())
-                tops.append((top, _right_side(paradigm, " ".join(patterns)), 1.0))
+                tops.append((top, right, 1.0))
                 self._tops[paradigm.uid, number] = Symbol(top.category)
         phrases = resources.files("contstim.english").joinpath("phrases.fcfg").read_text("utf-8")
         texts = dict.fromkeys(p.rules for p in paradigms if p.rules.strip())
@@ -289,10 +288,10 @@ def _constituents(version: Version) -> list[Item]:
     return [item for items in version for item in items if item.pattern]
 
 
-def _right_side(paradigm: Paradigm, right: str) -> tuple[Pattern, ...]:
-    subject = f"Paradigm {paradigm.uid}: cannot read {right!r}"
-    ((_, patterns, _),) = _read_rules(f"PAIR -> {right} [1.0]", subject)
-    return patterns
+def _pattern(paradigm: Paradigm, text: str) -> Pattern:
+    subject = f"Paradigm {paradigm.uid}: cannot read {text!r}"
+    ((_, (pattern,), _),) = _read_rules(f"PAIR -> {text} [1.0]", subject)
+    return pattern
 
 
 def _read_paradigm_rules(text: str) -> tuple[GrammarRule, ...]:
