@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from contstim.evaluation.acceptability import JudgedPair, Judgements
     from contstim.evaluation.folder import Columns, Row
     from contstim.evaluation.judged_scores import JudgedScores
-    from contstim.evaluation.ratings import RatingEvaluation
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.reporting.report import Part
 
@@ -106,8 +105,6 @@ class AcceptabilityEvaluation(ScoredJudgements):
     """
 
     settings: AcceptabilitySettings
-    sentence_scores: FloatArray
-    sentence_judgements: FloatArray
     pairs: tuple[JudgedPair, ...]
     excluded: tuple[tuple[JudgedPair, str], ...]
     people: FloatArray
@@ -250,7 +247,7 @@ def delta_correlations(evaluation: AcceptabilityEvaluation) -> tuple[tuple[str, 
     return names, pearson_matrix(np.column_stack([evaluation.people, evaluation.deltas]))
 
 
-def fits(evaluation: AcceptabilityEvaluation | RatingEvaluation) -> Iterator[Row]:
+def fits(evaluation: ScoredJudgements) -> Iterator[Row]:
     """Regress judgements on each model's scores, over all sentences with a judgement and a score.
 
     The slope has units of judgement per unit of score. Slope, intercept and correlations are nan
@@ -417,18 +414,15 @@ def _parts(
         yield from (Heading("By phenomenon"), criteria_table(evaluation, by="phenomenon"))
     elif phenomena > _MAX_ROWS:
         yield Paragraph(f"phenomena.csv lists {phenomena:,} phenomena.")
-    for heading, at, pairs_by_kind in (
-        ("Pairs on which models differ", "criterion", models_apart(evaluation)),
-        ("Pairs on which criteria differ", "model", criteria_apart(evaluation)),
-    ):
-        rows = [
-            (*kind, len(pairs), int(evaluation.disputed[pairs].sum()))
-            for kind, pairs in pairs_by_kind.items()
-            if len(pairs)
-        ]
-        if rows:
-            header = (at, "passes", "fails", "pairs", "of these disputed by participants")
-            yield from (Heading(heading), Table(header, rows[:_MAX_ROWS], texts=3))
+    for name in ("models", "criteria"):
+        table = tables[f"{name}_apart"]
+        about = [*table][:3]  # model or criterion, passes, fails
+        kinds = zip(*(table[column] for column in about), strict=True)
+        disputed = grouped(zip(kinds, table["people_dispute_experts"], strict=True))
+        if rows := [(*kind, len(pairs), sum(pairs)) for kind, pairs in disputed.items()]:
+            header = (*about, "pairs", "of these disputed by participants")
+            yield Heading(f"Pairs on which {name} differ")
+            yield Table(header, rows[:_MAX_ROWS], texts=3)
     yield from (Heading("Scores against judgements"), page_table(tables["fits"]))
 
 
@@ -460,7 +454,7 @@ def correlation_figure(evaluation: AcceptabilityEvaluation) -> Figure:
 
 
 def scatter_figure(
-    evaluation: AcceptabilityEvaluation | RatingEvaluation,
+    evaluation: ScoredJudgements,
     *,
     unit: str = "z-score",
     judgement: str = "judgement",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from contstim.wording import find_duplicates
 from contstim.words.sentence import Sentence, is_end, normalise_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from contstim.evaluation.acceptability import Judgements, Table
     from contstim.files.arrays import BoolArray, FloatArray
@@ -94,6 +94,8 @@ class ScoredJudgements:
 
     judgements: Judgements
     scores: JudgedScores
+    sentence_scores: FloatArray
+    sentence_judgements: FloatArray
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -124,7 +126,7 @@ def model_scores(
     # Unreadable sentences have no row in the table; their index -1 selects the appended row of nan
     rows = [table.rows.get(sentence, -1) for sentence in judgements.texts]
     values = np.vstack([table.log_probs, np.full(len(models), np.nan)])[rows]
-    return _without_infinite(judgements, table.models, values, left_out)
+    return _without_infinite(judgements, JudgedScores(table.models, values, tuple(left_out)))
 
 
 def published_scores(
@@ -179,20 +181,16 @@ def published_scores(
             f"{join_names(map(repr, texts), 5)}. To exclude them and their pairs, set "
             "`allow_missing`."
         )
-    return _without_infinite(judgements, names, values, missing_scores, (path,))
+    scores_of_table = JudgedScores(tuple(names), values, tuple(missing_scores), (path,))
+    return _without_infinite(judgements, scores_of_table)
 
 
-def _without_infinite(
-    judgements: Judgements,
-    models: Sequence[str],
-    values: FloatArray,
-    left_out: Iterable[LeftOut],
-    files: tuple[Path, ...] = (),
-) -> JudgedScores:
+def _without_infinite(judgements: Judgements, scores: JudgedScores) -> JudgedScores:
     """Replace scores of -inf by nan, because z-scores of a column with -inf are undefined."""
-    is_zero = np.isneginf(values)
-    left_out = (*left_out, *_omissions(judgements, models, is_zero, "its probability is zero"))
-    return JudgedScores(tuple(models), np.where(is_zero, np.nan, values), left_out, files)
+    is_zero = np.isneginf(scores.values)
+    omissions = _omissions(judgements, scores.models, is_zero, "its probability is zero")
+    values = np.where(is_zero, np.nan, scores.values)
+    return replace(scores, values=values, left_out=(*scores.left_out, *omissions))
 
 
 def _omissions(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from contstim.evaluation.acceptability import Judgements
     from contstim.evaluation.folder import Row
     from contstim.evaluation.judged_scores import JudgedScores
-    from contstim.files.arrays import BoolArray, FloatArray
+    from contstim.files.arrays import BoolArray
 
 
 _NORMAL_QUANTILE = 1.959964  # 97.5 % quantile of the standard normal distribution
@@ -39,16 +39,6 @@ INTERVALS = {
 @dataclass(frozen=True, eq=False)
 class RatingEvaluation(ScoredJudgements):
     """Scores and ratings of the same sentences; the sentences form no pairs."""
-
-    @property
-    def sentence_scores(self) -> FloatArray:
-        """Scores in each model's unit, shape (n_sentences, n_models); nan if there is none."""
-        return self.scores.values
-
-    @property
-    def sentence_judgements(self) -> FloatArray:
-        """Ratings, shape (n_sentences,); nan if there is none."""
-        return self.judgements.values
 
     @property
     def compared(self) -> BoolArray:
@@ -102,7 +92,7 @@ def evaluate_ratings(judgements: Judgements, scores: JudgedScores) -> RatingEval
     Raises:
         InputError: if fewer than three sentences have a rating and a score under every model.
     """
-    evaluation = RatingEvaluation(judgements, scores)
+    evaluation = RatingEvaluation(judgements, scores, scores.values, judgements.values)
     n = int(evaluation.compared.sum())
     if n < 3:
         raise InputError(
