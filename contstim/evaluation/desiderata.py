@@ -49,10 +49,6 @@ _MIN_OBSERVATIONS = 4
 _BLOCK_SIZE = 64
 
 ORIGINAL, ADAPTED = "@pll-original", "@pll-word-l2r"
-_SPLITTING = (
-    *("split_words", "split_in_text", "score_of_single", "score_of_several"),
-    *("advantage_of_several", "advantage_error"),
-)
 _SAMPLES, _SEED = 1000, 0
 CLAIM = ("model", "finding", "original", "adapted", "low", "high", "verdict")
 """Fields of the rows of `check_claims`."""
@@ -173,9 +169,11 @@ def evaluate_desiderata(
         if reference:
             against = _cells("reference", scores, table.column(reference.name))
             row |= {"reference": reference.name, **against}
-        share, *splitting = split_effect(means, zipfs, word_tokens > 1)
-        split = (share, _split_in_text(model, readable), *splitting)
-        row |= _cells("frequency", means, zipfs) | dict(zip(_SPLITTING, split, strict=True))
+        row |= _cells("frequency", means, zipfs) | {
+            "split_words": float((word_tokens > 1).mean()),
+            "split_in_text": _split_in_text(model, readable),
+            **split_effect(means, zipfs, word_tokens > 1),
+        }
         rows.append(row)
         for carrier, carrier_scores in zip(carriers, word_scores.T, strict=True):
             about = {"model": model.name, "carrier": carrier}
@@ -294,10 +292,8 @@ def unreadable(
     return reasons
 
 
-def split_effect(
-    scores: FloatArray, zipfs: FloatArray, split: BoolArray
-) -> tuple[float, float, float, float, float]:
-    """Estimate the effect of splitting into several tokens on a word's score.
+def split_effect(scores: FloatArray, zipfs: FloatArray, split: BoolArray) -> dict[str, float]:
+    """Estimate how a word's score changes if a tokenizer splits the word into several tokens.
 
     Scores, frequencies on the Zipf scale, and the mask of split words have shape (n_words,).
 
@@ -307,20 +303,21 @@ def split_effect(
         c·frequency. So b is the score of a split word minus the score of an equally frequent word
         of one token. `advantage_error`: standard error of b. Undefined values are nan.
     """
-    share = float(split.mean())
-    single, several = (
-        float(scores[mask].mean()) if mask.any() else math.nan for mask in (~split, split)
-    )
     from statsmodels.api import OLS, add_constant
 
+    effect = {
+        f"score_of_{name}": float(scores[mask].mean()) if mask.any() else math.nan
+        for name, mask in (("single", ~split), ("several", split))
+    }
     # (n_words, 3): constant, frequency, 1 for a split word
     design = add_constant(np.stack([zipfs, split], axis=1), has_constant="add")
     # b is undefined if splitting is constant or collinear with frequency. Its standard error is
     # undefined without residual degrees of freedom
-    if np.linalg.matrix_rank(design) < 3 or len(scores) <= 3:
-        return share, single, several, math.nan, math.nan
-    fit = OLS(scores, design).fit()
-    return share, single, several, float(fit.params[2]), float(fit.bse[2])
+    advantage = error = math.nan
+    if np.linalg.matrix_rank(design) == 3 and len(scores) > 3:
+        fit = OLS(scores, design).fit()
+        advantage, error = float(fit.params[2]), float(fit.bse[2])
+    return effect | {"advantage_of_several": advantage, "advantage_error": error}
 
 
 def _split_in_text(model: Scorer, sentences: Sequence[Sentence]) -> float:

@@ -131,12 +131,11 @@ def test_the_advantage_of_split_words_is_recovered() -> None:
     log_frequencies = np.array([-1.0, -2.0, -3.0, -4.0, -5.0, -6.0])
     split = np.array([False, False, True, False, True, True])
     scores = 2 * log_frequencies + 3 * split + 1
-    share, single, several, gain, error = desiderata.split_effect(scores, log_frequencies, split)
-    assert share == 0.5
-    assert single == pytest.approx((-1 - 3 - 7) / 3)
-    assert several == pytest.approx((-2 - 6 - 8) / 3)
-    assert gain == pytest.approx(3.0)
-    assert error == pytest.approx(0.0, abs=1e-9)
+    effect = desiderata.split_effect(scores, log_frequencies, split)
+    assert effect["score_of_single"] == pytest.approx((-1 - 3 - 7) / 3)
+    assert effect["score_of_several"] == pytest.approx((-2 - 6 - 8) / 3)
+    assert effect["advantage_of_several"] == pytest.approx(3.0)
+    assert effect["advantage_error"] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_carriers_hold_a_word_in_their_gap() -> None:
