@@ -22,19 +22,18 @@ from contstim.reporting.report import Bullets, Heading, Paragraph, code, emphasi
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from matplotlib.figure import Figure
 
-    from contstim.evaluation.folder import Columns, Row
+    from contstim.evaluation.folder import Row
     from contstim.models.base import Scorer
     from contstim.reporting.report import Part
     from contstim.store import Store
     from contstim.words.sentence import Sentence
 
 
-_MODELS = "models"
 _MAX_PANELS, _PANELS_PER_ROW = 12, 4
 _MAX_LISTED = 3
 _DISAGREEMENT = ("model_1", "model_2", "sentence", "rank_1", "rank_2", "log_prob_1", "log_prob_2")
@@ -87,9 +86,8 @@ def gather(
         chosen = sentences if sentences is not None else list(scored)
         if not chosen:
             raise InputError("There are no sentences for the models to score. Set `sentences`.")
-        all_tables[_MODELS], refused = score_readable(
-            models, chosen, store=store, progress=progress
-        )
+        scores, refused = score_readable(models, chosen, store=store, progress=progress)
+        all_tables["models"] = scores
         reasons = {o.sentence: f"{o.model}: {o.reason}" for o in refused}
     table, missing_by_table = join_tables(all_tables)
     # A model's reason for refusing a sentence has precedence, because it tells a user more
@@ -217,10 +215,27 @@ def comparison_findings(
         ScoreError: if there are fewer than two sentences.
     """
     largest, agreements = disagreements(table, top), table_of(model_agreements(table))
+    summary, sentences = page_table(agreements), quantity(len(table.log_probs), "sentence")
+    meaning = (
+        ": the proportion of all pairs of sentences that both models order in the same way "
+        "(a tie counts one half)."
+    )
+    parts: list[Part] = [Paragraph((f"{sentences}. ", emphasis("agreement"), meaning)), summary]
+    parts.append(Heading("Sentences on which they disagree most"))
+    for (lower, higher), rows in groupby(largest, lambda row: (row["model_1"], row["model_2"])):
+        parts.append(Paragraph((code(lower), " ranks lower than ", code(higher), ":")))
+        line = "{sentence} ({rank_1:.2f} against {rank_2:.2f})"
+        parts.append(Bullets([line.format(**row) for row in islice(rows, _MAX_LISTED)]))
+    if left_out:
+        n_excluded = quantity(len(left_out), "sentence")
+        parts.append(Paragraph(f"Excluded: {n_excluded} (left_out.csv)."))
+    if commands:
+        bullets = Bullets([(code(command),) for command in commands])
+        parts += [Heading("Select controversial sentences"), bullets]
     return Findings(
         "Agreement of models on the order of sentences",
-        page_table(agreements),
-        tuple(_parts(table, agreements, largest, left_out, commands)),
+        summary,
+        parts,
         {
             "comparison": agreements,
             "disagreements": table_of(largest, _DISAGREEMENT),
@@ -229,32 +244,6 @@ def comparison_findings(
         },
         lambda: {"agreement": agreement_map(table), "ranks": ranks_figure(table)},
     )
-
-
-def _parts(
-    table: ScoreTable,
-    agreements: Columns,
-    largest: Sequence[Row],
-    left_out: Mapping[str, str],
-    commands: Sequence[str],
-) -> Iterator[Part]:
-    sentences = f"{quantity(len(table.log_probs), 'sentence')}. "
-    meaning = (
-        ": the proportion of all pairs of sentences that both models order in the same way "
-        "(a tie counts one half)."
-    )
-    yield Paragraph((sentences, emphasis("agreement"), meaning))
-    yield page_table(agreements)
-    yield Heading("Sentences on which they disagree most")
-    for (lower, higher), rows in groupby(largest, lambda row: (row["model_1"], row["model_2"])):
-        yield Paragraph((code(lower), " ranks lower than ", code(higher), ":"))
-        line = "{sentence} ({rank_1:.2f} against {rank_2:.2f})"
-        yield Bullets([line.format(**row) for row in islice(rows, _MAX_LISTED)])
-    if left_out:
-        yield Paragraph(f"Excluded: {quantity(len(left_out), 'sentence')} (left_out.csv).")
-    if commands:
-        yield Heading("Select controversial sentences")
-        yield Bullets([(code(command),) for command in commands])
 
 
 def ranks_figure(table: ScoreTable) -> Figure:
