@@ -22,6 +22,7 @@ from contstim.files.documents import read_toml
 from contstim.files.tables import frame_of
 from contstim.items.correlation import pearson_matrix
 from contstim.models.specifications import RESERVED_NAMES
+from contstim.wording import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -185,14 +186,12 @@ def accuracies(scores: PairScores, ties: TieRule = "wrong") -> Accuracies:
         )
     phenomenon_of = {pair.paradigm: pair.phenomenon for pair in pairs}
     names = sorted(phenomenon_of, key=lambda name: (phenomenon_of[name], name))
-    rows = {name: row for row, name in enumerate(names)}
-    row_of_pair = np.array([rows[pair.paradigm] for pair in pairs], np.int64)
-    n_pairs = np.bincount(row_of_pair, minlength=len(names))
-    # `sums[row_of_pair] += …` would add only one pair of each paradigm; `add.at` adds all
-    sums = np.zeros((len(names), len(scores.models)))
-    np.add.at(sums, row_of_pair, scores.correct(ties)[scores.decisions])
+    rows = grouped((pair.paradigm, row) for row, pair in enumerate(pairs))
+    n_pairs = np.array([len(rows[name]) for name in names])
+    correct = scores.correct(ties)[scores.decisions]
+    shares = np.stack([correct[rows[name]].sum(axis=0) / len(rows[name]) for name in names])
     phenomena = tuple(phenomenon_of[name] for name in names)
-    return Accuracies(tuple(names), phenomena, n_pairs, scores.models, sums / n_pairs[:, None])
+    return Accuracies(tuple(names), phenomena, n_pairs, scores.models, shares)
 
 
 def published_contrasts() -> dict[tuple[str, str], tuple[str, ...]]:

@@ -358,19 +358,17 @@ def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
     if path is None:
         return {}
     columns = read_csv(path)
-    choices_by_paradigm: dict[str, dict[tuple[str, str], list[bool]]] = {}
     try:
-        for paradigm, pair, is_right in chain.from_iterable(map(_choices, cells_by_name(columns))):
-            items = choices_by_paradigm.setdefault(paradigm, {})
-            items.setdefault(pair, []).append(is_right)
+        by_paradigm = grouped(chain.from_iterable(map(_choices, cells_by_name(columns))))
     except KeyError as error:
         raise InputError(f"{path} has no column {error}: it is not a table of BLiMP.") from None
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
-    if not choices_by_paradigm:
+    if not by_paradigm:
         raise InputError(f"{path} has no approved answer of a speaker of English.")
     agreement = {}
-    for paradigm, items in sorted(choices_by_paradigm.items()):
+    for paradigm, pairs_and_choices in sorted(by_paradigm.items()):
+        items = grouped(pairs_and_choices)
         # All pairs have equal weight, independent of their number of choices
         shares = [float(np.mean(choices)) for choices in items.values()]
         counts = sum(share > 0.5 for share in shares), len(shares), sum(map(len, items.values()))
@@ -378,8 +376,8 @@ def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
     return agreement
 
 
-def _choices(row: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str], bool]]:
-    """Yield paradigm, pair, and whether the choice is correct, for each choice that counts."""
+def _choices(row: Mapping[str, str]) -> Iterator[tuple[str, tuple[tuple[str, str], bool]]]:
+    """Yield paradigm, (pair, whether the choice is correct), for each choice that counts."""
     # The published file has this spelling of "native"
     speaks = "1" in (row["Answer.english"], row["Answer.navtive"])
     approved = row["AssignmentStatus"] == "Approved"
@@ -393,7 +391,7 @@ def _choices(row: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str], boo
         choice = row[f"Answer.Choice{i}"][:1]  # empty if nothing was chosen
         pair = (row[f"Input.field_{i}_1"], row[f"Input.field_{i}_2"])
         if choice and match["paradigm"] != "attnchk":  # attention checks
-            yield match["paradigm"], pair, choice == match["answer"]
+            yield match["paradigm"], (pair, choice == match["answer"])
 
 
 def read_published_accuracies(path: Path | str | None) -> dict[str, dict[str, float]]:
