@@ -111,10 +111,11 @@ class Judgements:
     has_ids: bool = True
 
     def __post_init__(self) -> None:
+        where = f"{' and '.join(map(str, self.files))}: " if self.files else ""
         both = [(pair.acceptable, pair.unacceptable) for pair in self.pairs]
-        _refuse("Duplicate pairs", map(" / ".join, find_duplicates(both)))
+        _refuse(f"{where}Duplicate pairs", map(" / ".join, find_duplicates(both)))
         unknown = {name for pair in both for name in pair} - set(self.sentences)
-        _refuse("Pairs name sentences that do not exist", sorted(unknown))
+        _refuse(f"{where}Pairs name sentences that do not exist", sorted(unknown))
 
     @property
     def texts(self) -> list[Sentence]:
@@ -171,10 +172,7 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
             f"There are no minimal pairs in {' and '.join(map(str, files))}. Label an acceptable "
             "and an unacceptable sentence of an item, or name a table of pairs (`pairs`)."
         )
-    try:
-        return Judgements(sentences, values, judged_pairs, files, has_ids="id" in table)
-    except InputError as error:
-        raise InputError(f"{' and '.join(map(str, files))}: {error}") from error
+    return Judgements(sentences, values, judged_pairs, files, has_ids="id" in table)
 
 
 def judgement_files(data: Path | str, pairs: Path | str | None = None) -> tuple[Path, Path | None]:
