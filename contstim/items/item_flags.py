@@ -165,19 +165,18 @@ def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None
     if often is None:
         sources = {item.source_id or item.item_id for item in items}
         often = max(_MIN_ITEMS, _PER_HUNDRED * len(sources) // 100)
-    flags: dict[str, list[Flag]] = {item.item_id: [] for item in items}
-    for flag in (
+    flags = (
         *_word_flags(sentences, details, settings.repeatable),
         *_frequent_flags(stimuli_list, items, often, settings),
         *_similar_flags(items, sentences),
         *(flag for comparison in comparisons for flag in _match_flags(*comparison, table)),
         *_unlikely_flags(comparisons, settings.judged),
         *_agreement_flags(stimuli_list, settings.scores),
-    ):
-        flags[flag.item_id].append(flag)
+    )
     explanations |= table_explanations | _explanations(often, settings)
+    positions = {item_id: position for position, item_id in enumerate(sentences)}
     return FlaggedItems(
-        tuple(flag for item_flags in flags.values() for flag in item_flags),
+        tuple(sorted(flags, key=lambda flag: positions[flag.item_id])),
         {kind: explanations[kind] for kind in FlagKind},
         len(items),
         table,
