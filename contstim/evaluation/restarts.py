@@ -109,8 +109,7 @@ def summarise_correlations(labels: BoolArray, probabilities: FloatArray) -> Row:
     }
 
 
-def restart_tables(sets: Sequence[JudgedSet], names: Sequence[str]) -> dict[str, Columns]:
-    """Compute the tables of `restart_findings`, by name; `names` are those of the classifiers."""
+def _tables(sets: Sequence[JudgedSet], names: Sequence[str]) -> dict[str, Columns]:
     return {
         "restarts": table_of(
             {
@@ -160,7 +159,7 @@ def restart_findings(sets: Sequence[JudgedSet], classifiers: Sequence[Classifier
     predictions  probability of the label acceptable by each classifier, and the majority vote
     left_out     sentences that a classifier cannot read, with reasons
     """
-    tables = restart_tables(sets, [model.name for model in classifiers])
+    tables = _tables(sets, [model.name for model in classifiers])
     intro = f"Matthews correlation of {len(classifiers)} restarts; "
     summary = page_table(tables["summary"])
     paragraph = Paragraph((intro, code("sd"), " is the standard deviation of the sample."))

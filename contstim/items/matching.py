@@ -58,18 +58,13 @@ def match(natural: Sentence, synthetic: Sentence, table: TagTable) -> Match:
     """
     changed = changed_positions(synthetic, natural)
     tags = table.tags(natural) if changed else ()
+    shares = {i: table.shares(synthetic.words[i], initial=i == 0) for i in changed}
     return Match(
         changed,
-        frozenset(
-            i for i in changed if tags[i] and _tag_share(i, synthetic, tags[i], table) < MISFIT
-        ),
+        frozenset(i for i in changed if tags[i] and shares[i].get(tags[i], 0.0) < MISFIT),
         len(synthetic.bare) - len(natural.bare),
         table.frequencies.mean_zipf(synthetic) - table.frequencies.mean_zipf(natural),
     )
-
-
-def _tag_share(position: int, sentence: Sentence, tag: str, table: TagTable) -> float:
-    return table.shares(sentence.words[position], initial=position == 0).get(tag, 0.0)
 
 
 Changes = dict[str, tuple[dict[int, str], ...]]

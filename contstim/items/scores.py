@@ -200,6 +200,7 @@ class ScoreTable(ShownAsTable):
                     raise ScoreError(f"{path}: {name} has the shape {column.shape}, expected 1-D.")
             if not is_npz:
                 needed_columns(path, columns, ["sentence"])
+            lengths = {name: len(column) for name, column in columns.items()}
             sentences = columns.pop("sentence", None)
             if not 0 < len(columns) <= MOST_MODELS:
                 raise ScoreError(
@@ -207,9 +208,7 @@ class ScoreTable(ShownAsTable):
                 )
             if not any(map(len, columns.values())):
                 raise ScoreError(f"{path} has no scores; expected one per sentence.")
-            lengths = {name: len(column) for name, column in columns.items()}
             if sentences is not None:
-                lengths["sentence"] = len(sentences)
                 sentences = tuple(parsed(path, "sentence", sentences, Sentence.parse, "sentence"))
             if len(set(lengths.values())) > 1:
                 raise ScoreError(
