@@ -36,7 +36,7 @@ from contstim.english.lexicon import OR, Lexicon, Symbol, lexicon
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-Binding = dict[str, str]
+Binding = dict[str, str]  # variable → value
 START = Symbol("ROOT")
 HEAD = "H"
 

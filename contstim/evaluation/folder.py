@@ -109,7 +109,10 @@ def _run_parts(models: Sequence[Scorer], facts: Mapping[str, Any]) -> list[Part]
 
 
 def _models_table(models: Sequence[Scorer]) -> Table:
-    """Tabulate the scoring conventions; omit specifications if each equals its model's name."""
+    """Tabulate how each model scores a sentence.
+
+    The specifications of the models are omitted if all of them equal the names of the models.
+    """
     header = ["model", "specification", "rule", "context", "unit", "fingerprint"]
     rows = [
         [m.name, m.specification or m.name, c.rule, repr(c.context), c.unit, c.fingerprint]

@@ -1,6 +1,7 @@
 """Tables, figures and the page of an evaluation on minimal pairs.
 
-A paradigm is a type of minimal pair with one kind of error; a phenomenon comprises paradigms.
+A paradigm is a type of minimal pair with one kind of error; a phenomenon comprises paradigms. The
+two sides of a pair are what a method compares: by default, the good and the bad sentence.
 """
 
 from __future__ import annotations

@@ -117,9 +117,10 @@ def context_scores(
 ) -> dict[Convention, float]:
     """Return the mean score of sentences after each candidate context, the best context first.
 
-    Keys are conventions of the model, each with one of the contexts. The current context of the
-    model and the default context are candidates, too. After `seconds`, no further context is
-    scored. The first two contexts are always scored.
+    Keys are conventions of the model, each with one of the contexts. A convention describes how a
+    model scores a sentence. The current context of the model and the default context are
+    candidates, too. After `seconds`, no further context is scored. The first two contexts are
+    always scored.
     """
     scores: dict[Convention, float] = {}
     began, candidates = perf_counter(), scorer.candidate_contexts()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A sentence that a model cannot score, for example because it exceeds the window."""
+    """A sentence that a model cannot score, for example because it has too many tokens."""
 
     sentence: str
     model: str

@@ -41,7 +41,9 @@ _MIN_MISFITS = 3
 _MAX_CHARACTERS, _MAX_ZIPF = 12, 0.7
 # Quantile over natural sentences. The quantity is the log-probability of the least likely word
 _QUANTILE = 0.05
-_SMALL_DROP, _SMALL_DROP_SDS = 1.0, 0.1  # nats; standard deviations of natural sentences
+# A drop is the score of the natural sentence minus that of the sentence that the model rejects (see
+# `Triplet.drops`). The first limit is in nats, the second in standard deviations
+_SMALL_DROP, _SMALL_DROP_SDS = 1.0, 0.1
 
 
 class FlagKind(StrEnum):
