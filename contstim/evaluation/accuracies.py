@@ -77,10 +77,8 @@ class Accuracies:
     @cached_property
     def groups(self) -> dict[str, tuple[str, ...]]:
         """Paradigms by phenomenon; the first entry, `overall`, contains all paradigms."""
-        groups = {OVERALL: self.paradigms}
-        for paradigm, phenomenon in zip(self.paradigms, self.phenomena, strict=True):
-            groups[phenomenon] = (*groups.get(phenomenon, ()), paradigm)
-        return groups
+        by_phenomenon = grouped(zip(self.phenomena, self.paradigms, strict=True))
+        return {OVERALL: self.paradigms} | {n: tuple(names) for n, names in by_phenomenon.items()}
 
     def with_column(self, name: str, accuracy: Mapping[str, float]) -> Accuracies:
         """Append an external column; paradigms without an accuracy are nan.
