@@ -109,7 +109,7 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
     @model_validator(mode="after")
     def _check(self) -> Paradigm:
         if not re.fullmatch(r"[\w-]+", self.uid):
-            raise ValueError(f"Its name must have only letters, digits, - and _, got {self.uid!r}.")
+            raise ValueError(f"A name must have only letters, digits, - and _, got {self.uid!r}.")
         if (self.prefix == "two") != bool(self.critical):
             raise ValueError("'critical' is needed with prefix = 'two', and only then.")
         for *good_and_bad, hidden in self.versions:

@@ -228,7 +228,7 @@ def sample_tree(rng: random.Random, words: int | None = None) -> Derivation:
     if not SHORTEST <= words <= LONGEST:
         raise InputError(
             f"`words` must be from {SHORTEST} to {LONGEST} for the embedded English, got "
-            f"{words}. Use such a number, or leave it out."
+            f"{words}. Use a number in this range, or leave `words` out."
         )
     # Reject the whole derivation, because drawing a part again would change the probabilities
     while True:

@@ -432,7 +432,9 @@ def _match_flags(
     longer = len(sentence.bare) - len(natural.bare)
     if abs(longer) > _MAX_CHARACTERS:
         how = "longer" if longer > 0 else "shorter"
-        details[FlagKind.LENGTH] = f"{text} is {abs(longer)} characters {how}."
+        details[FlagKind.LENGTH] = (
+            f"{text} is {abs(longer)} characters {how} than the natural sentence."
+        )
     if table is not None:
         comparison = match(natural, sentence, table)
         positions = sorted(comparison.misfits)
@@ -441,8 +443,10 @@ def _match_flags(
             details[FlagKind.SPEECH] = f"{', '.join(misfits)}."
         if abs(comparison.zipf) > _MAX_ZIPF:
             how = "more frequent" if comparison.zipf > 0 else "rarer"
-            difference = f"{how} by {abs(comparison.zipf):.1f}"
-            details[FlagKind.FREQUENCY] = f"The words of {text} are {difference}."
+            details[FlagKind.FREQUENCY] = (
+                f"The words of {text} are {how} than those of the natural sentence (mean Zipf "
+                f"frequencies differ by {abs(comparison.zipf):.1f})."
+            )
         odd_sequences = table.odd_sequences(sentence) - table.odd_sequences(natural)
         if odd_sequences and comparison.changed:
             rows = (
@@ -464,7 +468,7 @@ def _unlikely_flags(
         word = int(judged[sentence].argmin())
         least = judged[sentence][word]
         if least < min(lowest, worst[natural]):
-            detail = f"“{sentence.words[word]}” in “{sentence.text}” (surprisal {-least:.1f})."
+            detail = f"“{sentence.words[word]}” in “{sentence.text}” (surprisal {-least:.1f} nats)."
             yield Flag(item.item_id, FlagKind.UNLIKELY, detail)
 
 

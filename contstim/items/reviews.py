@@ -140,7 +140,8 @@ class Review:
             # Kinds may differ, because a trial has the identifier of its pair
             if len({d.sentences for d in decisions}) > 1:
                 raise InputError(
-                    f"{item_id} has different sentences in two rows of reviews. Review it again."
+                    f"{item_id} has different sentences in two rows of reviews. Review the item "
+                    "again."
                 )
 
     @cached_property
@@ -246,7 +247,7 @@ class Review:
                 if old != new:
                     raise InputError(
                         f"{item_id} has changed since the review: it had {old.text!r}, and {table} "
-                        f"has {new.text!r}. Review it again."
+                        f"has {new.text!r}. Review the item again."
                     )
 
 

@@ -368,9 +368,9 @@ def check_trials(trials: Iterable[Trial]) -> None:
             raise InputError(
                 f"{where}, so it compares {' or '.join(map(' with '.join, allowed))}, in "
                 f"this order, but kind_1 and kind_2 are {trial.kind_1} and {trial.kind_2}. "
-                "Correct the kinds, or swap the sentences and their kinds. If you swap them, also "
+                "Correct the kinds, or swap the sentences and their kinds. After a swap, also "
                 "change the responses to this trial: replace each rating by "
-                f"{2 * trial.scale.middle:g} - rating, and exchange 1 and 2 under left."
+                f"{2 * trial.scale.middle:g} - rating, and exchange 1 and 2 in the column `left`."
             )
 
 

@@ -57,7 +57,9 @@ def word_count(words: int, max_words: int | None = None) -> SentenceRule:
     """
     max_words = words if max_words is None else max_words
     if not 1 <= words <= max_words:
-        raise InputError(f"`words` must be a range from at least 1, got {words} to {max_words}.")
+        raise InputError(
+            f"`words` must be a range with a minimum of at least 1, got {words} to {max_words}."
+        )
     wider = [(words - 1, max_words)] * (words > 1) + [(words, max_words + 1)]
     number = f"exactly {words}" if words == max_words else f"{words} to {max_words}"
     return SentenceRule(

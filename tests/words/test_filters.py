@@ -81,7 +81,7 @@ def test_distinct_sentences_are_kept_in_order_with_reasons() -> None:
 
 
 def test_numbers_out_of_range_are_refused() -> None:
-    with pytest.raises(InputError, match="`words` must be a range from at least 1"):
+    with pytest.raises(InputError, match="`words` must be a range with a minimum of at least 1"):
         filters.word_count(0)
     with pytest.raises(InputError, match="got 3 to 2"):
         filters.word_count(3, 2)
