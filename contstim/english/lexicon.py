@@ -153,8 +153,9 @@ class Lexicon:
 
         `names` are names of features.
 
-        If an entry has several values of a feature, they are joined to one value with alternatives.
-        Values of features in `SEPARATE` are not joined; each value gives a separate combination.
+        If an entry has several values of a feature, these values are joined to one value with
+        alternatives. Values of features in `SEPARATE` are not joined; each value gives a separate
+        combination.
         """
         if (symbol, names) not in self._values:
             rows: dict[tuple[str, ...], None] = {}

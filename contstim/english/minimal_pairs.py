@@ -46,10 +46,10 @@ class LabelledPair:
         UID: name of the paradigm.
         pairID: number of the pair within the paradigm, from 0.
         lexically_identical: whether both sentences have the same lemmas, in any order and form.
-        one_prefix: common beginning, next word of the good sentence, and next word of the bad one;
-            empty if BLiMP's one-prefix method does not apply.
-        two_prefix: beginning of the good sentence, beginning of the bad one, and the word that
-            follows both; empty if BLiMP's two-prefix method does not apply.
+        one_prefix: common beginning of both sentences, next word of the good sentence, and next
+            word of the bad sentence; empty if BLiMP's one-prefix method does not apply.
+        two_prefix: beginning of the good sentence, beginning of the bad sentence, and the word that
+            follows both beginnings; empty if BLiMP's two-prefix method does not apply.
     """
 
     sentence_good: str
@@ -203,7 +203,7 @@ class Generator:
         return sentence if is_sensible(sentence) else None
 
     def _inflect(self, word: Derivation, changes: dict[str, str]) -> Derivation | None:
-        """Return the form of the same lemma with changed features; None if there is no such form.
+        """Return the form of a word that has changed features; None if there is no such form.
 
         A function word without such a form is replaced by the word of the same rank in the lexicon.
         For example, the first singular demonstrative becomes the first plural demonstrative.
@@ -328,7 +328,10 @@ def write_pairs(folder: Path | str, pairs: Iterable[LabelledPair]) -> list[Path]
 
 
 def refuse_other_pairs(folder: Path | str, paradigms: Sequence[str]) -> None:
-    """Refuse an output folder with files of other paradigms, which evaluations would also read."""
+    """Refuse an output folder that contains files of other paradigms.
+
+    Evaluations of the folder would also read these files.
+    """
     expected = {f"{uid}.jsonl" for uid in paradigms}
     extra = sorted({path.name for path in Path(folder).glob("*.jsonl")} - expected)
     if extra:

@@ -166,7 +166,7 @@ def shipped_paradigms() -> list[Paradigm]:
 
 
 def choose_paradigms(paradigms: Sequence[Paradigm], names: Sequence[str]) -> list[Paradigm]:
-    """Select the paradigms with these names or phenomena; without names, all.
+    """Select the paradigms with these names or phenomena; without names, all paradigms.
 
     Raises:
         InputError: if a name is neither a paradigm nor a phenomenon.

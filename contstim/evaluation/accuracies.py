@@ -205,7 +205,7 @@ def published_contrasts() -> dict[tuple[str, str], tuple[str, ...]]:
 
 
 def contrasts(accuracy: Accuracies) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the published contrasts whose paradigms are all present."""
+    """Return the published contrasts for which `accuracy` has all paradigms."""
     present = set(accuracy.paradigms)
     return {name: group for name, group in published_contrasts().items() if present >= {*group}}
 

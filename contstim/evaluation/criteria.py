@@ -238,7 +238,7 @@ def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Itera
 
 
 def delta_correlations(evaluation: AcceptabilityEvaluation) -> tuple[tuple[str, ...], FloatArray]:
-    """Return the names of people and models, and Pearson's r between their deltas.
+    """Return `people` and the names of the models, and Pearson's r between every two deltas.
 
     The correlations have shape (1 + n_models, 1 + n_models), people first. A correlation is nan if
     deltas are constant, or if there are fewer than two pairs.

@@ -87,8 +87,8 @@ class FlagSettings:
             whichever is more.
         tags: table of part-of-speech tags. Parts of speech are checked only if the table lists at
             least half of the items' words.
-        scores: log-probabilities of the sentences of trials, nats. Triplets and pairs need none,
-            because their tables contain scores or ranks.
+        scores: log-probabilities of the sentences of trials, nats. Triplets and pairs do not need
+            this table, because their own tables contain scores or ranks.
         judged: sentence → log-probability of each word under a judge, nats. A judge is a model that
             the study does not compare.
     """

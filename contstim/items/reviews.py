@@ -178,7 +178,7 @@ class Review:
 
     @property
     def disagreements(self) -> dict[str, list[ReviewedItem]]:
-        """Items that one reviewer keeps and another rejects: identifier → last decisions."""
+        """Items that one reviewer keeps and another one rejects: identifier → last decisions."""
         last = self.last_decisions
         return {i: items for i, items in last.items() if len({d.decision for d in items}) > 1}
 
@@ -217,7 +217,7 @@ class Review:
         return _words(trial for trial in trials if not self.rejects(trial))
 
     def about(self, stimuli: Iterable[Stimulus]) -> Review:
-        """Return the decisions about these stimuli, unless their sentences have changed."""
+        """Return the decisions about stimuli, except stimuli whose sentences have changed."""
         current = {(item.kind, item.item_id, item.sentences) for item in undecided_items(stimuli)}
         decisions = (d for d in self.decisions if (d.kind, d.item_id, d.sentences) in current)
         return Review(tuple(decisions))
@@ -289,7 +289,8 @@ def write_review(path: Path | str, decisions: Iterable[ReviewedItem]) -> None:
 def read_reviews(paths: Sequence[Path | str]) -> Review:
     """Read reviews that `write_review` or the page of `contstim review` wrote.
 
-    Files of earlier rounds come first. If a row names no reviewer, the reviewer is the file's name.
+    Files of earlier rounds of review come first. If a row names no reviewer, the file's name is
+    used as the reviewer's name.
 
     Raises:
         InputError: if a file cannot be read, lacks a column or has an invalid row; see also

@@ -175,9 +175,11 @@ class Triplet:
     `judge_drop_1` is log p(natural) - log p(synthetic_1), averaged over the judges; None without
     judges. `judge_drop_2` is log p(natural) - log p(synthetic_2), averaged in the same way.
 
-    If the unit of a model's scores is not nats, the fields `log_prob_…` contain scores. `unit_1`
-    and `unit_2` name the units. `sd_1` and `sd_2` are the scores' standard deviations over natural
-    sentences.
+    `controversiality` is the sum of both `drops`.
+
+    If the unit of a model's scores is not nats, the fields `log_prob_…` contain these scores.
+    `unit_1` and `unit_2` name the units. `sd_1` and `sd_2` are the standard deviations of the
+    scores over natural sentences.
     """
 
     triplet_id: str
@@ -308,7 +310,7 @@ class Trial:
         synthetic-synthetic      synthetic_1, which model_1 rejects
         natural-controversial    the sentence that model_1 rejects
         minimal-pair             the acceptable sentence, which model_1 rejects
-        catch                    the unshuffled sentence, or the one that an instruction names
+        catch                    the unshuffled sentence, or the sentence that an instruction names
     """
 
     trial_id: str

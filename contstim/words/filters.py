@@ -185,9 +185,9 @@ def few_names(names: frozenset[str], max_names: int) -> SentenceRule:
 
 
 def unlike_earlier() -> SentenceRule:
-    """Require that a sentence differs by two words or more from earlier sentences of equal length.
+    """Require that a sentence differs by at least two words from earlier sentences of equal length.
 
-    Use it as the last rule, because it remembers each sentence that it accepts.
+    Use this rule as the last one, because the rule remembers each sentence that it accepts.
     """
     seen: set[tuple[int, tuple[str, ...]]] = set()
 

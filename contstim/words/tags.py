@@ -7,7 +7,7 @@ these counts, a hidden Markov model computes the likeliest tag sequence of a sen
     AT0      NN1      VVZ 97 %, NN2 3 %           frequency of each word's tags
     NN1 often follows AT0; VVZ often follows NN1, NN2 rarely      frequency of tag pairs
 
-The tagset is that of the text. The included English table uses the basic tagset of the British
+A table has the tagset of its text. The included English table uses the basic tagset of the British
 National Corpus (C5).
 """
 

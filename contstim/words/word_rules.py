@@ -329,7 +329,7 @@ def _parts(word: str) -> list[str]:
 def _is_well_capitalised(word: str) -> bool:
     """Return True if capitals only begin the word's parts, or follow Mc or Mac.
 
-    If a part has a capital, the first part must have one too: `vi-Strauss` is a fragment.
+    If a part has a capital, the first part must also have a capital: `vi-Strauss` is a fragment.
     """
     is_fragment = word[0].islower() and word != word.lower()
     tails = (_PART_START.sub("", part) for part in _parts(word))
