@@ -430,15 +430,15 @@ _SUMMARY_COLUMNS = {
     "advantage_error": "its error",
 }
 _MEANING = {
-    "length": "Pearson correlation of the negative score of a sentence with its number of tokens.",
-    "reference": "correlation of the scores of sentences with their scores under {}.",
-    "frequency": "correlation of a word's score, averaged over the carriers, with its frequency "
-    "(Zipf scale).",
+    "length": "Pearson correlation of a sentence's negative score with the number of tokens.",
+    "reference": "correlation of a sentence's score with the sentence's score under {}.",
+    "frequency": "correlation of a word's score, averaged over the carriers, with the word's "
+    "frequency (Zipf scale).",
     "single, several": "mean score of words of one token, and of words of several tokens (nats).",
     "advantage": (
         "score of a word of several tokens minus the score of an equally frequent word of one "
-        "token (nats, with standard error). It is positive if a rule predicts a token from the "
-        "other tokens of the same word."
+        "token (nats, with standard error). The difference is positive if a rule predicts a token "
+        "from the other tokens of the same word."
     ),
 }
 

@@ -386,7 +386,8 @@ def _choices(row: Mapping[str, str]) -> Iterator[tuple[str, tuple[tuple[str, str
         match = _CONDITION.fullmatch(condition)
         if match is None:
             raise ValueError(
-                f"a condition must be a paradigm and an answer (wh_islandans2), got {condition!r}."
+                "a condition must be a paradigm and an answer, such as wh_islandans2, got "
+                f"{condition!r}."
             )
         choice = row[f"Answer.Choice{i}"][:1]  # empty if nothing was chosen
         pair = (row[f"Input.field_{i}_1"], row[f"Input.field_{i}_2"])

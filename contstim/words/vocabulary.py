@@ -78,7 +78,7 @@ class Vocabulary:
             if sign is not None:
                 raise VocabularyError(
                     f"{word!r} cannot be part of a sentence: language models read {sign!r} "
-                    "as a special token. Remove it from the vocabulary."
+                    "as a special token. Remove the word from the vocabulary."
                 )
 
     @property
