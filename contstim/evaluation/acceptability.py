@@ -149,8 +149,9 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
             `dataset` and `discard`. Pairs are discarded unless `discard` is 0, false, no or empty.
 
     Raises:
-        InputError: if a file is missing, a column is missing (the message also names the existing
-            columns), a value has the wrong type, or pairs are invalid (see `Judgements`).
+        InputError: if a file is missing; if a column is missing (the message also names the
+            existing columns); if a value has the wrong type; or if pairs are invalid (see
+            `Judgements`).
     """
     data, pairs = judgement_files(data, pairs)
     table = read_table(data)
@@ -176,7 +177,7 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
 
 
 def judgement_files(data: Path | str, pairs: Path | str | None = None) -> tuple[Path, Path | None]:
-    """Return the paths of the tables of judged sentences and of pairs.
+    """Return the path of the table of judged sentences, and the path of the table of pairs.
 
     If `data` is a folder, the tables are LI-Adger's files in this folder. A path `pairs` replaces
     LI-Adger's table of pairs.

@@ -126,7 +126,8 @@ class Accuracies:
         Donner 2008).
         """
         rows = self._rows(paradigms)
-        # SD(mean) = √(Σ SD²) / k, with the distance of a limit from the accuracy in place of SD
+        # SD(mean) = √(Σ SD²) / k. MOVER replaces each SD by the distance of a limit from the
+        # accuracy
         distances = self.limits()[:, rows] - self.values[rows]  # (2, k, n_columns)
         low, high = np.sqrt((distances**2).sum(axis=1)) / len(rows)
         mean = self.mean(paradigms)
@@ -334,8 +335,8 @@ def evaluate_minimal_pairs(
         published: result of `read_published_accuracies`.
 
     Raises:
-        InputError: if a model has the same name as a column of the tables, or if the two sides of
-            every pair are equal under one method.
+        InputError: if a model has the same name as a column of the tables; or if, for one method,
+            the two sides of every pair are equal.
     """
     people = people or {}
     reserved = {model for scores in scoring.by_method for model in scores.models} & RESERVED_NAMES

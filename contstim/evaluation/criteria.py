@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     Apart = Mapping[tuple[str, str, str], IntArray]
 
 
-PEOPLE = "people"  # name of the row and column of people in the table of correlations
+PEOPLE = "people"  # name of a row and a column in the table of correlations
 _EXCLUDED = (
     "discarded by the authors of the collection",
     "a judgement is missing",

@@ -341,10 +341,10 @@ def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
 
     Yields:
         `original` and `adapted` are the values under `pll-original` and `pll-word-l2r`. `low` and
-        `high` are the ends of the 95 % interval of `original` minus `adapted`, from a bootstrap of
-        sentences or words. `verdict` is `undecided` if the interval contains zero or is undefined.
-        Otherwise, `verdict` is `holds` if the difference has the published sign, and `does not
-        hold` if the difference has the opposite sign.
+        `high` are the ends of the 95 % interval of `original` minus `adapted`. The interval is from
+        a bootstrap of sentences or words. `verdict` is `undecided` if the interval contains zero or
+        is undefined. Otherwise, `verdict` is `holds` for a difference with the published sign, and
+        `does not hold` for the opposite sign.
     """
     names = desiderata.models
     for original, name in enumerate(names):

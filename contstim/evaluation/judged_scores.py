@@ -134,10 +134,10 @@ def published_scores(
 ) -> JudgedScores:
     """Read the scores of judged sentences from a table with a column for each model.
 
-    If the judged sentences have identifiers and the column `id` contains at least one of them, rows
-    are matched with judged sentences by `id`. Otherwise, rows are matched by the column `sentence`.
-    If rows are matched by `id`, texts in a column `sentence` must equal the judged sentences,
-    except for white space and end marks.
+    Rows are matched with judged sentences by the column `id` if this column contains at least one
+    identifier of a judged sentence (see `Judgements.has_ids`). Texts in a column `sentence` must
+    then equal the judged sentences, except for white space and end marks. Otherwise, rows are
+    matched by the column `sentence`.
 
     Scores of -inf count as missing. The table may also have the format of the published data set
     LI-Adger: a row for each pair, with the columns `gramm_id`, `ungramm_id`, `NAME_gramm` and
@@ -152,9 +152,9 @@ def published_scores(
         settings: `column` names the columns to read; `allow_missing` permits missing scores.
 
     Raises:
-        ScoreError: if a column is missing, a sentence has two different scores, a score is +inf, an
-            identifier has different sentences in the table and in the judgements, or a judged
-            sentence lacks a score.
+        ScoreError: if a column is missing; if a sentence has two different scores; if a score is
+            +inf; if a judged sentence lacks a score; or if an identifier has different sentences in
+            the table and in the judgements.
         InputError: if the file cannot be read, or a value is not a number.
     """
     path = Path(path)

@@ -126,8 +126,8 @@ def _tie_rows(scores: PairScores) -> Iterator[Row]:
 
 def _pair_rows(scores: PairScores) -> Iterator[Row]:
     for pair, row in zip(scores.pairs, cells_by_name(scores.columns()), strict=True):
-        # The sides of a prefix method are texts with a line break between the prefix and the
-        # critical words, whose probability is compared
+        # A side of a prefix method has a line break between the prefix and the critical words. The
+        # method compares the probabilities of the critical words
         good, bad = (s.text.replace("\n", " | ") for s in pair.sides(scores.method) or ())
         yield row | {"good": good, "bad": bad}
 

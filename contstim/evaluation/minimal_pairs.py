@@ -129,8 +129,8 @@ class MinimalPair(SentencePair):
 def sample_pairs(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[MinimalPair]:
     """Sample `size` pairs of each paradigm, or all pairs of a smaller one, in the order of `pairs`.
 
-    The selection within a paradigm depends only on the seed, the size, the name of the paradigm and
-    its number of pairs. With the same seed, a smaller sample is part of a larger one.
+    The sample of a paradigm depends only on the seed, the size, and the paradigm's name and number
+    of pairs. With the same seed, a smaller sample is part of a larger one.
     """
     rows = grouped((pair.paradigm, row) for row, pair in enumerate(pairs))
     chosen: list[int] = []
@@ -144,8 +144,8 @@ def sample_pairs(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[Min
 def pair_files(path: Path | str) -> list[Path]:
     """Return the sorted paths of tables of minimal pairs.
 
-    `path` is a table or a folder. In a folder, tables may be in the folder `data`, in the folder
-    itself, or in subfolders of either (such as one for each language).
+    `path` is a table or a folder. In a folder, tables may be in the subfolder `data` or in the
+    folder itself. Both may have subfolders with tables, such as one for each language.
 
     Raises:
         InputError: if there is no such file or folder, or it contains no table.
@@ -330,8 +330,8 @@ def published_files(
 ) -> tuple[Path | None, Path | None]:
     """Return the files of people's answers (`people`) and of published accuracies (`published`).
 
-    Instead of an argument that is None, return BLiMP's file in the folder `data`, or None if this
-    file does not exist.
+    An argument that is None is replaced by BLiMP's file in the folder `data`. If this file does not
+    exist, None is returned.
     """
     defaults = (data / _ANSWERS, data / _SUMMARY)
     answers, summary = (path if path.is_file() else None for path in defaults)

@@ -65,11 +65,11 @@ def find_pairs(file: Path, rows: Sequence[Row]) -> PairTable | None:
     """Find the pairs of a table by the names and values of its columns.
 
     Without a column of paradigms, all pairs of the file belong to one paradigm. The result is None
-    if there are neither two columns of sentences, nor one column of sentences and one of verdicts.
+    if the table has none of the two forms at the top of this module.
 
     Raises:
-        InputError: if several columns are candidates for the same content (the message names them),
-            or rows of single sentences cannot be joined to pairs of a good and a bad sentence.
+        InputError: if several columns are candidates for the same content (the message names the
+            columns); or if rows of single sentences cannot be joined to pairs.
     """
     paradigm = next(iter(_matching_columns(rows, _PARADIGM)), "")
     phenomenon = next(iter(_matching_columns(rows, _PHENOMENON)), "")

@@ -194,7 +194,7 @@ def score_pairs(
 def pair_scores_from_table(
     table: ScoreTable, pairs: Sequence[MinimalPair], methods: Iterable[Method] = ()
 ) -> PairScoring:
-    """Read the scores of both sides of pairs from a table of scores of sentences.
+    """Read the scores of the good and the bad sentence of each pair from a table.
 
     Raises:
         InputError: if a method other than full sentences is requested.

@@ -163,7 +163,7 @@ class Review:
 
     @cached_property
     def rejected(self) -> frozenset[str]:
-        """Identifiers of rejected items, and of the sources of rejected trials."""
+        """Identifiers of rejected items, and identifiers of rejected trials' sources."""
         last = (item for items in self.last_decisions.values() for item in items)
         rejected = (item for item in last if item.decision is Decision.REJECT)
         return frozenset(n for item in rejected for n in (item.item_id, item.source_id) if n)

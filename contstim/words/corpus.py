@@ -60,7 +60,7 @@ def is_tokenised(line: str) -> bool:
 
 @dataclass
 class TextNotes:
-    """Counts of lines of a text (or of cells of a table) that were changed or are tokenised.
+    """Counts of changed lines and of tokenised lines of a text; for a table, counts of cells.
 
     Attributes:
         examined: number of lines examined for tokenisation.
