@@ -11,7 +11,7 @@
 archive          writes the archive, with the versions to install, and the system and hardware used
 manifest         archive.json: name, size and checksum of every file; files to supply; inputs of a
                  study, and their paths in an archive
-materials        facts of texts, models, words, sentences and items, from records and tables
-facts            all facts: those of the materials, reviews, trials, participants and analysis
+facts            facts of texts, models, sentences, items, reviews, trials, participants and
+                 analysis, from records and tables
 texts            datasheet, methods, preregistration and README: templates filled with facts
 """

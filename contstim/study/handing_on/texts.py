@@ -29,7 +29,6 @@ from contstim.steps.platforms import ExportTrials
 from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
 from contstim.steps.sentences import FindSentences
 from contstim.steps.triplets import SearchTriplets
-from contstim.study.handing_on.materials import for_each
 from contstim.version import __version__
 from contstim.wording import quantity
 
@@ -75,7 +74,6 @@ def methods(facts: StudyFacts) -> Report:
         facts,
         left_out=facts.record(FindSentences).get("left_out", {}),
         own_page=next((s for s in exports if isinstance(s, PageSettings)), None),
-        excluded=facts.excluded,
     )
 
 
@@ -111,7 +109,6 @@ def _fill(name: str, facts: StudyFacts, **values: Any) -> Report:
         f"{name}.md.jinja",
         facts=facts,
         version=__version__,
-        for_each=for_each,
         search=search and settings,
         pairs_proof=facts.certificate(SelectPairs),
         minimal_proof=facts.certificate(SelectMinimalPairs),
