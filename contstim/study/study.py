@@ -222,15 +222,11 @@ class Study:
         """Return the first step of a class; None if there is none."""
         return next(iter(self.steps(kind)), None)
 
-    def training_text_of(self, model: StudyModel) -> Path | None:
-        """Return the path of the training text of a model."""
-        return text_path(model.own_text, model.embedded_text) or self.texts.training_text
-
     @property
     def training_texts(self) -> tuple[Path, ...]:
         """Training text of the study, and training texts of single models."""
-        trained = (model for model in self.models if model.training is not None)
-        texts = dict.fromkeys((self.texts.training_text, *map(self.training_text_of, trained)))
+        own_texts = (model.training.text for model in self.models if model.training is not None)
+        texts = dict.fromkeys((self.texts.training_text, *own_texts))
         return tuple(text for text in texts if text is not None)
 
     def is_prose(self, text: Path) -> bool:
