@@ -6,11 +6,11 @@ import json
 import os
 import re
 from contextlib import chdir
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.files.documents import parse_toml, read_text
@@ -24,7 +24,7 @@ from contstim.models.specifications import (
     without_ending,
 )
 from contstim.models.training.settings import NETWORKS, trained_specification
-from contstim.options import Help, Seed
+from contstim.options import Seed
 from contstim.reporting.report import make_environment, short_names
 from contstim.steps import step_named, step_names
 from contstim.steps.step import adapter, fields_of, in_words
@@ -57,14 +57,6 @@ KINDS = ("ngram", *NETWORKS)
 _VALUES, _TABLES = ("title", "seed", "judge"), ("texts", "models", "loading")
 _ENDINGS = ("rule", "transform", "context")
 """Keys in a model's table that determine how the model scores sentences."""
-
-
-@dataclass(frozen=True)
-class _TopValues:
-    """Keys of a study file before its first section, except `judge`."""
-
-    title: Annotated[str, Help("Title of the study.")] = ""
-    seed: Seed = 0
 
 
 def read_study(path: Path | str) -> Study:
@@ -170,21 +162,20 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
     commands = {tuple(name.replace("-", "_").split()): name for name in step_names()}
     names = (*_VALUES, *_TABLES, "questions", *dict.fromkeys(key[0] for key in commands))
     problems.refuse_unknown((), tables, names)
-    values = {name: tables[name] for name in ("title", "seed") if name in tables}
-    top = _TopValues(**_read_values(_TopValues, values, (), problems))
+    title = _checked_value(tables.get("title", ""), str, ("title",), problems)
+    seed = _checked_value(tables.get("seed", 0), Seed, ("seed",), problems) or 0
     inner = {name: tables.get(name, {}) for name in _TABLES}
     are_tables = [problems.has_table((name,), table) for name, table in inner.items()]
     if not all(are_tables):
         return None
     texts = TextsSection(**_read_values(TextsSection, inner["texts"], ("texts",), problems))
     loading = Loading(**_read_values(Loading, inner["loading"], ("loading",), problems))
-    models = _models(inner["models"], texts, top.seed, problems)
+    models = _models(inner["models"], texts, seed, problems)
     questions = _questions(tables.get("questions", []), problems)
     judges: tuple[str, ...] = ()
     with problems.of(("judge",)):
         judges = _judges(tables.get("judge", []), {model.name: model.text for model in models})
-    title = top.title or Path.cwd().name
-    study = Study(path, title, top.seed, texts, models, loading, questions, judges)
+    study = Study(path, title or Path.cwd().name, seed, texts, models, loading, questions, judges)
     sections = _read_sections(tables, commands, problems)
     study = with_stages(study, sections, problems)
     check_study(study, sections, problems)
@@ -247,21 +238,28 @@ def _read_values(
 
     Keys of `further` are allowed, but their values are left out.
     """
-    from pydantic import ValidationError
-
     fields = {field.name: field for field in fields_of(kind)}
     problems.refuse_unknown(key, table, (*fields, *further))
     values = {}
     for name in (n for n in table if n in fields and n not in {*further}):
-        value = fields[name].as_list(table[name])
-        try:
-            # Validate as JSON, because pydantic's strict rules for JSON suit TOML: they accept a
-            # list as a tuple, but not the text "10" as a number
-            text = json.dumps(value, default=str)
-            values[name] = adapter(fields[name].hint).validate_json(text, strict=True)
-        except ValidationError as error:
-            problems.add((*key, name), in_words(error.errors()[0]))
+        listed = fields[name].as_list(table[name])
+        value = _checked_value(listed, fields[name].hint, (*key, name), problems)
+        if value is not None:
+            values[name] = value
     return values
+
+
+def _checked_value(value: object, hint: Any, key: Key, problems: Problems) -> Any:
+    """Return a value of the type `hint`; add a problem and return None for an invalid value."""
+    from pydantic import ValidationError
+
+    try:
+        # Validate as JSON, because pydantic's strict rules for JSON suit TOML. These rules accept a
+        # list as a tuple, but not the text "10" as a number
+        return adapter(hint).validate_json(json.dumps(value, default=str), strict=True)
+    except ValidationError as error:
+        problems.add(key, in_words(error.errors()[0]))
+        return None
 
 
 def _models(
