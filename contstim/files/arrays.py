@@ -40,8 +40,8 @@ def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:
     """Read the arrays of an `.npz` file, by name.
 
     Raises:
-        InputError: if the file cannot be read, or has two arrays with the same name; or if a member
-            is not an array, or contains Python objects.
+        InputError: if the file cannot be read, has two arrays with the same name, contains a file
+            that is not an array, or contains Python objects.
     """
     with decoding(path, "an .npz of plain arrays"), ZipFile(path) as archive:
         members = archive.infolist()
@@ -56,8 +56,9 @@ def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:
 def _read_member(archive: ZipFile, member: ZipInfo, path: Path | str) -> npt.NDArray[Any]:
     if not member.filename.endswith(_ENDING):
         raise ValueError(f"it contains {member.filename}, which is not an {_ENDING} file")
-    # The archive states two sizes of a member, and both may be wrong. But a compressed member is
-    # not longer than the archive, and Deflate reduces a size at most by the factor 1,032
+    # A member is a file in the archive. The archive states the size of a member before and after
+    # compression, and both sizes may be wrong. But a compressed member is not longer than the
+    # archive, and Deflate (the compression of zip files) reduces a size at most by the factor 1,032
     compressed_size = min(member.compress_size, Path(path).stat().st_size)
     if member.file_size > 1_100 * compressed_size:
         raise ValueError(f"{member.filename} has an impossible size")

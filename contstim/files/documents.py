@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Format number of all records, and of the tables and certificates that records describe.
 
-A record is a JSON file next to an output, which describes how the output was made.
+A record is a JSON file next to an output; it describes how the output was made. A certificate is a
+JSON file that describes how a solver selected items, or assigned items to groups.
 """
 
 DEEPEST = 64
@@ -87,7 +88,7 @@ def parse_toml(text: str | bytes, source: object) -> dict[str, Any]:
 def parse_json_lines(
     lines: Iterable[str], path: Path | str, *, constants: bool = False
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Parse JSON Lines: yield the number (from 1) and the object of each line that is not blank.
+    """Parse JSON Lines: yield line number (from 1) and object of each line that is not blank.
 
     Raises:
         InputError: if a line is not one JSON object; the message names the line.

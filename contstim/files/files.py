@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _DEVICES = Path("/dev")
-_MAX_NAME_BYTES = 200  # names may have 255 bytes, but a temporary file's name is longer
+_MAX_NAME_BYTES = 200  # names may have 255 bytes, and a temporary name is longer than the target's
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def reading(source: object, error: type[ContstimError] = InputError) -> Iterator
 
 @contextmanager
 def decoding(path: Path | str, kind: str) -> Iterator[None]:
-    """Convert all errors of a reader of binary files to `InputError`: "PATH is not KIND: …".
+    """Convert each error that a reader of a binary file raises to "PATH is not KIND: …".
 
     Raises:
         InputError: if the reader raises an error.
@@ -126,9 +126,8 @@ def is_folder(path: Path | str) -> bool:
 def path_inside(folder: Path | str, name: str) -> Path:
     """Return the path of a name in a folder, and refuse names that lead out of the folder.
 
-    Use this function for all names from files that other people may have written. Shared study
-    files are an example.
-    A name may be a relative path with slashes.
+    Use this function for all names from files that other people may have written, for example from
+    shared study files. A name may be a relative path with slashes.
 
     Raises:
         InputError: if the name is empty or absolute, has `..`, a backslash or a null character, or
@@ -192,10 +191,11 @@ def _copy_to_device(device: Path) -> Iterator[Path]:
 
 
 def checksum(path: Path | str, leave_out: Collection[str] = ()) -> str:
-    """Return `sha256:` and the digest of a file, or of the names and contents of a folder's files.
+    """Return the SHA-256 checksum of a file or folder: `sha256:` and hexadecimal digits.
 
-    A folder's hidden files are skipped, because they are temporary or private. Records of outputs
-    (`is_record`) are skipped, because they contain dates. `leave_out` names further files to skip.
+    The checksum of a folder depends on the names and contents of its files. Hidden files are
+    skipped, because they are temporary or private. Records (`is_record`) are skipped, because they
+    contain dates. `leave_out` names further files to skip.
 
     Raises:
         InputError: if a file cannot be read.
@@ -229,7 +229,7 @@ def visible_files(folder: Path) -> list[Path]:
 
 
 def is_record(path: Path | str) -> bool:
-    """Return True if a path has the name of a record (see `contstim.files.records`)."""
+    """Return True if a path has the name of a record: a JSON file about how an output was made."""
     name = Path(path).name
     return name.endswith(".meta.json") or name == "training.json"
 
@@ -246,7 +246,7 @@ def file_lock(path: Path, holder: str) -> Iterator[str | None]:
 
     Yields:
         None if this process has acquired the lock. Otherwise, the description of the process that
-        holds it; empty if unknown.
+        holds the lock; empty if unknown.
 
     Raises:
         StoreError: if the lock file cannot be used.
@@ -260,8 +260,8 @@ def file_lock(path: Path, holder: str) -> Iterator[str | None]:
             file.flush()
     except OSError as error:
         raise StoreError(
-            f"Cannot use the lock {path}: {error.strerror or error}. Its folder must be "
-            "writable. Copy the files to another folder."
+            f"Cannot use the lock file {path}: {error.strerror or error}. Make its folder "
+            "writable, or copy the study to another folder."
         ) from error
     with file:
         if not acquired:

@@ -1,4 +1,4 @@
-"""Record of a run: a JSON file next to each output, which describes how the output was made."""
+"""Records of outputs. A record is a JSON file that describes how an output was made."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Record:
         complete: False if the step produced fewer results than requested.
         date: date and time, UTC.
         versions: versions of contstim, Python and libraries.
-        facts: further entries, such as the seed, conventions and counts.
+        facts: further entries, such as the seed, scoring conventions of models, and counts.
     """
 
     path: Path
@@ -170,7 +170,7 @@ def write_record(
     /,
     **facts: Any,
 ) -> Path:
-    """Write the record of an output that was not made by a step, and return its path.
+    """Write the record of an output that was not made by a step; return the path of the record.
 
     Args:
         output: output file, or common beginning of the paths of several output files. Devices get
@@ -196,9 +196,10 @@ def write_record(
 def checksums(
     paths: Iterable[Path | str], folder: Path, to_edit: Collection[str] = ()
 ) -> dict[str, str]:
-    """Return path relative to `folder` → checksum.
+    """Return the checksum of each path: path relative to `folder` → checksum.
 
-    Missing paths and devices are ignored. Checksums of folders ignore files of `to_edit`.
+    Missing paths and devices are ignored. Checksums of folders ignore the files that `to_edit`
+    names, because users may edit these files.
     """
     existing = [path for path in map(Path, paths) if path.exists() and not is_device(path)]
     return {path_from(folder.resolve(), p.resolve()): checksum(p, to_edit) for p in existing}
@@ -223,7 +224,7 @@ def recorded_as(command: Sequence[str]) -> Iterator[None]:
 
 
 def provenance() -> dict[str, Any]:
-    """Return fields of a record that describe the current run."""
+    """Return a record's fields about the current run: command, date, machine and versions."""
     program = Path(sys.argv[0])
     # `python -m contstim` runs contstim/__main__.py
     name = program.parent.name if program.name == "__main__.py" else program.name

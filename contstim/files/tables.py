@@ -44,7 +44,7 @@ _Row = TypeVar("_Row", bound="DataclassInstance")
 
 
 FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
-"""First characters of cells that a spreadsheet may run as formulas, even in quotes.
+"""First characters of cells that a spreadsheet may run as formulas, even if a cell is in quotes.
 
 Source: OWASP's page on CSV injection. Some programs treat full-width signs like ASCII signs.
 """
@@ -147,9 +147,9 @@ def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, lis
     Cells of CSV files are texts. Decimal commas of numbers are replaced by points.
 
     Raises:
-        InputError: if the file is not a readable table, or has no rows (unless `may_be_empty` is
-            true). Also if the table's metadata file (`TABLE.meta.json`) has a format number that
-            this version of contstim does not read.
+        InputError: if the file is not a readable table; if it has no rows (unless `may_be_empty` is
+            true); or if the table's metadata file (`TABLE.meta.json`) has a format number that this
+            version of contstim does not read.
     """
     return _read_columns(Path(path), table_kind(path), may_be_empty)
 

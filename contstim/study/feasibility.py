@@ -78,8 +78,8 @@ def _check_files(study: Study, sections: Sequence[Section], problems: Problems) 
         for field in fields_of(section.step):
             note, value = field.note, section.values.get(field.name)
             values = value if isinstance(value, tuple) else (value,)
-            # Paths of `Aside` fields are not inputs. Folders are an exception; for example, the
-            # folder of a pilot is an input
+            # `Aside` marks fields that never make a result stale, so their paths are not inputs.
+            # Folders are an exception; for example, the folder of a pilot study is an input
             if not isinstance(note, Writes) and not (isinstance(note, Aside) and not note.folder):
                 inputs += [((*section.key, field.name), value, note) for value in values]
     written = {path for stage in study.stages for path in stage.writes}
@@ -122,7 +122,8 @@ def _check_between_sections(study: Study, problems: Problems) -> None:
             problems.add(
                 (*stage.key, "language"),
                 f"must be one of {', '.join(LANGUAGES)}, got {language!r}. For another language, "
-                "export in one of these, replace the exported texts, and then set the language.",
+                "export in one of these languages, replace the exported texts, and then set the "
+                "language.",
             )
         deadline = getattr(settings, "deadline", 0)
         if deadline and analysis is not None and not analysis.exclusions.max_missing:

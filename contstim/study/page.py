@@ -3,8 +3,9 @@
     states of stages ---------------------+--> Report --> index.html
     results/… --> facts --> page_sections --+
 
-A run writes the page when a stage begins and when the run ends. During a search for triplets, the
-run also writes the page about every half minute. Reload the page to follow the run.
+A run writes the page when a stage begins and when the run ends. During searches for triplets (a
+natural sentence and two synthetic sentences), the run also writes the page about every half minute.
+Reload the page to follow the run.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ _KILLED = "the run was killed, or the machine stopped."
 _LONGEST = 600  # maximum number of characters of a message; the terminal shows the whole message
 _META = re.compile(r'<meta name="([\w-]+)" content="([^"]*)">')
 _WRITTEN = re.compile(r"page written [-\d]+ [:\d]+ UTC")
+# Errors that damaged files cause
 _DAMAGED = (OSError, ValueError, TypeError, LookupError, AttributeError)
 
 

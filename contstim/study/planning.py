@@ -261,7 +261,7 @@ def _candidates(study: Study, numbers: StudyNumbers) -> Iterator[str]:
         return
     searched, selected = numbers.searched_each, selection.settings.per_pair
     if searched < _MIN_CANDIDATES * selected:
-        only = "; if one of these is missing, the selection fails" if searched == selected else ""
+        only = "; if one of them is not found, the selection fails" if searched == selected else ""
         yield (
             f"{selected} triplets of each pair of models are selected from {searched}{only}. The "
             "2023 study searched 10 triplets for each selected triplet. Set per_pair in [triplets] "

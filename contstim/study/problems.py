@@ -43,7 +43,7 @@ _RENAMED = {
     "loading.prompt": _OF_A_MODEL,
     "loading.context": _OF_A_MODEL,
 }
-"""Former section or key → message with its present name or section."""
+"""Former section or key → message with the present name of this section or key."""
 
 
 class Problems:

@@ -1,6 +1,6 @@
 """Stages of a study: each section is a step that reads the files of other sections.
 
-A field of a step declares the kind of its file (`contstim.options.Help.kind`):
+A field of a step declares the kind of the file that it names (`contstim.options.Help.kind`):
 
     [sentences] --sentences--> [select.natural] --pairs-----+
          |                                                  +--> [design] --trials--> [analyze]
@@ -52,7 +52,8 @@ def with_stages(study: Study, sections: Sequence[Section], problems: Problems) -
     """Return the study with its stages, each after the stages whose files it reads."""
     wiring = _Wiring(study, sections, problems)
     stages = []
-    for draft in wiring.drafts:  # stages without inputs; `wiring.stage` may append drafts
+    # A draft is a stage whose inputs are not known yet; `wiring.stage` may append drafts
+    for draft in wiring.drafts:
         try:
             stages.append(wiring.stage(draft))
         except ContstimError as error:
@@ -212,7 +213,7 @@ class _Wiring:
             kind: kind of the values.
             reader: step that reads one of the values.
             is_setting: whether the values are settings, not files. Settings come only from sections
-                whose commands are listed before the reader.
+                whose commands precede the reader's command in `step_names`.
             by_default: whether a stage that writes the kind may be added.
         """
         drafts = [w for w in self.drafts if kind in w.writes and w.section.step is not reader]

@@ -96,7 +96,7 @@ def stage_states(study: Study) -> list[StageState]:
 
 
 def examine(stage: StudyStage) -> StageState:
-    """Compare the current inputs, options and version of a stage with its record.
+    """Compare a stage's current inputs, options and version of the step with those in its record.
 
     The current folder must be the study's folder.
     """
@@ -152,7 +152,7 @@ def basis_of(stage: StudyStage) -> dict[str, Any]:
 
 def begun_path(stage: StudyStage) -> Path:
     """Return the path of the file that exists while a stage has begun and is not done."""
-    # Names of models can contain spaces and dashes, but no plus
+    # Names of stages contain names of models, which can have spaces and dashes, but no plus sign
     return path_inside(BEGUN, f"{stage.name.replace(' ', '+')}.json")
 
 

@@ -96,8 +96,8 @@ class StudyModel:
 
     Attributes:
         name: name in tables and figures.
-        specification: specification for loading. If the study trains the model, it contains the
-            path to which the study writes the model.
+        specification: specification for loading. If the study trains the model, the specification
+            contains the path to which the study writes the model.
         training: step that trains the model; None for an existing model.
         own_text: training text of this model only: a path, or `english:N`. If None, the model is
             trained on the training text of the study.
@@ -174,7 +174,7 @@ class Study:
     Attributes:
         seed: seed of random choices, for sections that do not set one.
         models: models, in the order of the file.
-        questions: questions to participants. Each is a row of a table: column → cell.
+        questions: questions to participants. Each question is a row of a table: column → cell.
         judge: models that choose sensible sentences.
         stages: stages, each after the stages whose files it reads.
         files: kind (`Help.kind`), such as `vocabulary` → the study's file of this kind.

@@ -1,4 +1,4 @@
-"""Readers of study files."""
+"""Read study files, and write a first study file."""
 
 from __future__ import annotations
 

@@ -4,11 +4,12 @@
     scores      seconds to load a model + seconds per sentence x sentences
     triplets    scores for floors + seconds per triplet x triplets, for each pair of models
 
-    seconds per triplet    seconds of all searches, also unsuccessful ones / number of triplets
+    seconds per triplet    (seconds of all searches, including unsuccessful ones) / triplets
 
 If no triplet was found in time, seconds per triplet = seconds per row x usual number of rows per
-triplet. A row is a sequence that a network processes. A floor is the lowest plausible score under a
-model. Searches skip natural sentences with scores below the floor.
+triplet. A triplet is a natural sentence and two synthetic sentences. A row is a sequence that a
+network processes. A floor is the lowest plausible score under a model. Searches skip natural
+sentences with scores below the floor.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
     ModelPair = tuple[str, str]
 
-# Stages that take only seconds, with toy models and also with as many items as the 2023 study has
+# First words of the names of stages that take only seconds, even with the items of the 2023 study
 _SHORT = """
 text vocabulary sentences select design review export import simulate analyze questions
 """.split()

@@ -63,7 +63,7 @@ def test_error_names_a_read_only_folder(folder: Path, call: str) -> None:
     with mock.patch.object(Path, call, refuse):
         messages = run(folder, "run", status=2).stderr
         status = succeed(folder, "status")
-    assert "error: Cannot use the lock results/.lock: Read-only file system. Its folder" in messages
+    assert "error: Cannot use the lock file results/.lock: Read-only file system. Make" in messages
     assert status.count("not done") == 4
     assert sorted(folder.rglob("*")) == paths
 

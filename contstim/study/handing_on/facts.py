@@ -337,7 +337,11 @@ class StudyFacts:
 
     @cached_property
     def controversialities(self) -> list[tuple[object, ...]]:
-        """Two models, number of their triplets, and minimum, mean and maximum controversiality."""
+        """Two models, number of their triplets, and minimum, mean and maximum controversiality.
+
+        The controversiality of a triplet is the sum of two drops in log-probability (nats). Each
+        model has a drop from the natural sentence to the synthetic sentence that it rejects.
+        """
         items = self.selected or self.found_triplets
         of_pairs = grouped((frozenset((t.model_1, t.model_2)), t.controversiality) for t in items)
         values = ((pair, of_pairs.get(frozenset(pair))) for pair in self.model_pairs)
@@ -382,9 +386,10 @@ class StudyFacts:
 
     @cached_property
     def contrast_families(self) -> Mapping[tuple[int, int], int]:
-        """(contrasts of a family, those of them between two models) → number of such families.
+        """(number of contrasts, number of contrasts between two models) → number of such families.
 
-        A family is a set of contrasts whose p-values are adjusted together.
+        A family is a set of contrasts whose p-values are adjusted together. A contrast compares two
+        models, or a model and the noise ceiling.
         """
         return planned_families(self.trials, self.names, self.contrasts, self.scale)
 
@@ -608,7 +613,7 @@ class StudyFacts:
 
     @cached_property
     def catch_trials(self) -> tuple[int, int] | None:
-        """Required number of correct catch trials, and number of catch trials; None if it is 0."""
+        """Required number of correct catch trials, and their total number; None without them."""
         number = sum(row["per_group"] for row in self.conditions if row["name"] == Condition.CATCH)
         return (required_catch(number, self.exclusions.min_catch), number) if number else None
 
