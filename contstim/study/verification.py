@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
+from contextlib import chdir
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING
 from contstim.errors import ContstimError, InputError
 from contstim.files.documents import read_json_object
 from contstim.files.files import checksum, is_file, is_record, visible_files
-from contstim.files.records import Record, path_from
+from contstim.files.records import Record
 from contstim.files.tables import join_names
 from contstim.models.specifications import hub_commit
 from contstim.reporter import SILENT, Reporter
@@ -121,43 +122,42 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
             f"{folder} is neither a folder nor a zip of an archive. Name a folder or zip that "
             "contstim wrote."
         )
-    folder = folder.resolve()
-    visible = visible_files(folder)
-    records, remarks = _read_records(folder, visible)
-    if not (records or remarks):
-        raise InputError(
-            f"{folder} has no record (….meta.json) of a command, so there is nothing to verify."
-        )
-    to_edit = {
-        name: r.facts["to_edit"] for r in records if "to_edit" in r.facts for name in r.outputs
-    }
-    names = sorted({name for record in records for name in (*record.inputs, *record.outputs)})
-    now: dict[str, str] = {}
-    for done, name in enumerate(names, start=1):
-        now[name] = checksum(name, to_edit.get(name, ())) if Path(name).exists() else ""
-        reporter.progress("checking", done, len(names))
-    files = [*_Chain(folder, records, now).check_files(), *remarks, *_verdicts(folder, records)]
-    recorded = {*map(Path, now), *(folder / remark.path for remark in remarks)}
-    files += _unrecorded(folder, visible, recorded)
-    manifest = read_manifest(folder)
-    if manifest is not None:
-        by_path = {file.path: file for file in files}
-        for file in _archived(folder, manifest):
-            state = by_path[file.path].state if file.path in by_path else FileState.UNRECORDED
-            differs = file.state is not FileState.HOLDS
-            # If a file matches the list and its record, keep the sentence about the record
-            if state is FileState.UNRECORDED or (state in _FINE and differs):
-                by_path[file.path] = file
-        files = [*by_path.values()]
-    elif any((folder / name).exists() for name in (ARCHIVED, ENVIRONMENT)):
-        sentence = "the folder is an archive, which cannot be verified without this list of files."
-        files.append(CheckedFile(MANIFEST, FileState.MISSING, sentence))
+    with chdir(folder):
+        visible = visible_files(Path())
+        records, remarks = _read_records(visible)
+        if not (records or remarks):
+            raise InputError(
+                f"{folder} has no record (….meta.json) of a command, so there is nothing to verify."
+            )
+        to_edit = {
+            name: r.facts["to_edit"] for r in records if "to_edit" in r.facts for name in r.outputs
+        }
+        names = sorted({name for record in records for name in (*record.inputs, *record.outputs)})
+        now: dict[str, str] = {}
+        for done, name in enumerate(names, start=1):
+            now[name] = checksum(name, to_edit.get(name, ())) if Path(name).exists() else ""
+            reporter.progress("checking", done, len(names))
+        files = [*_Chain(records, now).check_files(), *remarks, *_verdicts(records)]
+        files += _unrecorded(visible, {*map(Path, now), *(Path(file.path) for file in remarks)})
+        manifest = read_manifest(Path())
+        if manifest is not None:
+            by_path = {file.path: file for file in files}
+            for file in _archived(manifest):
+                state = by_path[file.path].state if file.path in by_path else FileState.UNRECORDED
+                differs = file.state is not FileState.HOLDS
+                # If a file matches the list and its record, keep the sentence about the record
+                if state is FileState.UNRECORDED or (state in _FINE and differs):
+                    by_path[file.path] = file
+            files = [*by_path.values()]
+        elif ARCHIVED.exists() or Path(ENVIRONMENT).exists():
+            why = "the folder is an archive, which cannot be verified without this list of files."
+            files.append(CheckedFile(MANIFEST, FileState.MISSING, why))
     order = list(FileState)
     files.sort(key=lambda file: (order.index(file.state), file.path))
-    return FolderCheck(tuple(files), _done_again(folder, now))
+    return FolderCheck(tuple(files), _done_again(now))
 
 
-def _verdicts(folder: Path, records: Iterable[Record]) -> Iterator[CheckedFile]:
+def _verdicts(records: Iterable[Record]) -> Iterator[CheckedFile]:
     """Compute the verdicts of waves again from the answers, and yield those that differ."""
     for record in records:
         if record.step == DesignWaves.name:
@@ -167,23 +167,20 @@ def _verdicts(folder: Path, records: Iterable[Record]) -> Iterator[CheckedFile]:
             except (ContstimError, KeyError, ValueError) as error:
                 why = f"its verdicts cannot be computed: {error}"
             if why:
-                name = path_from(folder, Path(f"{out}.answers.csv"))
-                yield CheckedFile(name, FileState.EDITED, why)
+                yield CheckedFile(f"{out.as_posix()}.answers.csv", FileState.EDITED, why)
 
 
-def _unrecorded(
-    folder: Path, visible: Iterable[Path], recorded: Collection[Path]
-) -> Iterator[CheckedFile]:
+def _unrecorded(visible: Iterable[Path], recorded: Collection[Path]) -> Iterator[CheckedFile]:
     for path in visible:
         is_exempt = is_record(path) or path.name == STUDY_FILE or path.name.startswith(STORE.name)
         is_exempt |= path.name == PAGE.name and (path.parent / STUDY_FILE).exists()
-        is_exempt |= path == folder / MANIFEST
+        is_exempt |= path == Path(MANIFEST)
         if not is_exempt and {path, *path.parents}.isdisjoint(recorded):
             sentence = "no record says how it was made."
-            yield CheckedFile(path_from(folder, path), FileState.UNRECORDED, sentence)
+            yield CheckedFile(path.as_posix(), FileState.UNRECORDED, sentence)
 
 
-def _archived(folder: Path, manifest: Manifest) -> Iterator[CheckedFile]:
+def _archived(manifest: Manifest) -> Iterator[CheckedFile]:
     """Compare an archive with its list, and yield each file with its state.
 
     If a run of the study has changed the page, its state is CHANGING. Files that the receiver must
@@ -192,43 +189,46 @@ def _archived(folder: Path, manifest: Manifest) -> Iterator[CheckedFile]:
     to_supply = {file.name for file in manifest.to_supply}
     listed = {file.name: f"sha256:{file.sha256}" for file in (*manifest.files, *manifest.to_supply)}
     for name, listed_checksum in listed.items():
-        path = folder / name
+        path = Path(name)
         if not path.is_file():
             if name not in to_supply:
                 yield CheckedFile(name, FileState.MISSING, f"listed in {MANIFEST}, but removed.")
         elif checksum(path) == listed_checksum:
             yield CheckedFile(name, FileState.HOLDS, f"its checksum equals that in {MANIFEST}.")
-        elif name == PAGE.name and (folder / RESULTS).is_dir():
+        elif name == PAGE.name and RESULTS.is_dir():
             yield CheckedFile(name, FileState.CHANGING, "a run of the study writes it.")
         else:
             yield CheckedFile(name, FileState.EDITED, f"its checksum is not that in {MANIFEST}.")
     ignored = {MANIFEST, PAGE.name, *listed}
-    for path in folder.rglob("*"):
-        name = path_from(folder, path)
-        is_ignored = name in ignored or folder / RESULTS in path.parents
+    for path in Path().rglob("*"):
+        name = path.as_posix()
+        is_ignored = name in ignored or RESULTS in path.parents
         is_ignored |= path.is_dir() and not path.is_symlink()
         is_ignored |= not {".git", ".DS_Store"}.isdisjoint(path.parts)
         if not is_ignored:
             yield CheckedFile(name, FileState.ADDED, f"{MANIFEST} does not list it.")
 
 
-def _done_again(folder: Path, now: Mapping[str, str]) -> dict[str, bool]:
-    again, archived = (f"{(folder / name).as_posix()}/" for name in (RESULTS, ARCHIVED))
+def _done_again(now: Mapping[str, str]) -> dict[str, bool]:
+    again, archived = f"{RESULTS}/", f"{ARCHIVED}/"
     return {
-        path_from(folder, Path(name)): now[name] == archived_checksum
+        name: now[name] == archived_checksum
         for name in now
         if name.startswith(again) and not name.endswith(".certificate.json")
         if now[name] and (archived_checksum := now.get(archived + name.removeprefix(again)))
     }
 
 
-def _read_records(folder: Path, files: Iterable[Path]) -> tuple[list[Record], list[CheckedFile]]:
-    """Return the records among files, with absolute paths, and remarks on incomplete records."""
+def _read_records(files: Iterable[Path]) -> tuple[list[Record], list[CheckedFile]]:
+    """Return the records among files, and remarks on incomplete records.
+
+    Paths in the returned records are relative to the current folder.
+    """
     records: list[Record] = []
     remarks: list[CheckedFile] = []
 
     def remark(path: Path, state: FileState, sentence: str) -> None:
-        remarks.append(CheckedFile(path_from(folder, path), state, sentence))
+        remarks.append(CheckedFile(path.as_posix(), state, sentence))
 
     for path in files:
         if path.suffix == ".json" and path.parent.parts[-len(BEGUN.parts) :] == BEGUN.parts:
@@ -264,6 +264,10 @@ def _read_records(folder: Path, files: Iterable[Path]) -> tuple[list[Record], li
     return records, remarks
 
 
+def _outputs(records: Iterable[Record]) -> str:
+    return join_names(dict.fromkeys(name for record in records for name in record.outputs), 4)
+
+
 def _command(record: Record) -> str:
     command = shlex.join(record.command)
     if len(command) > _MAX_COMMAND:
@@ -275,13 +279,12 @@ class _Chain:
     """Chain of commands: an output of one command can be an input of another. Finds changed files.
 
     Args:
-        folder: folder to which paths in sentences are relative.
-        records: records with absolute paths.
+        records: records with paths relative to the current folder.
         now: path → current checksum; empty if the file does not exist.
     """
 
-    def __init__(self, folder: Path, records: Sequence[Record], now: Mapping[str, str]) -> None:
-        self._folder, self._now = folder, now
+    def __init__(self, records: Sequence[Record], now: Mapping[str, str]) -> None:
+        self._now = now
         by_date = sorted(records, key=lambda record: record.date)
         # Path → records of the commands that wrote or read it
         self._writers = grouped((name, record) for record in by_date for name in record.outputs)
@@ -293,19 +296,13 @@ class _Chain:
         # Omit an edited folder if its edited, missing or stale files are listed
         wrong = [Path(name) for name, (state, _) in states.items() if state not in _FINE]
         return [
-            CheckedFile(self._short(name), state, sentence)
+            CheckedFile(name, state, sentence)
             for name, (state, sentence) in states.items()
             if state is not FileState.EDITED or not any(Path(name) in w.parents for w in wrong)
         ]
 
-    def _short(self, name: str) -> str:
-        return path_from(self._folder, Path(name))
-
-    def _outputs(self, records: Iterable[Record]) -> str:
-        return join_names(dict.fromkeys(self._short(n) for r in records for n in r.outputs), 4)
-
     def _state(self, name: str) -> tuple[FileState, str]:
-        writers, outputs = self._writers.get(name), self._outputs(self._readers.get(name, []))
+        writers, outputs = self._writers.get(name), _outputs(self._readers.get(name, []))
         if not self._now[name]:
             if writers:
                 return FileState.MISSING, f"{_command(writers[-1])} wrote it, but it was removed."
@@ -320,7 +317,7 @@ class _Chain:
             return FileState.EDITED, self._describe_edit(name, writers[-1])
         if why := self._why_stale(name):
             return FileState.STALE, why
-        of = join_names(map(self._short, maker.inputs), 6)
+        of = join_names(maker.inputs, 6)
         return FileState.HOLDS, f"made{f' of {of}' if of else ''} by {_command(maker)}."
 
     def _maker(self, name: str) -> Record | None:
@@ -336,10 +333,10 @@ class _Chain:
         # Two files may have been exchanged
         for other_name, writers in self._writers.items():
             if other_name != name and any(record.outputs[other_name] == now for record in writers):
-                text += f" It now has the recorded content of {self._short(other_name)}."
+                text += f" It now has the recorded content of {other_name}."
                 break
         if used := [record for record in self._readers.get(name, []) if record.inputs[name] == now]:
-            text += f" With its current content, it was used for {self._outputs(used)}."
+            text += f" With its current content, it was used for {_outputs(used)}."
         return text
 
     def _why_stale(self, name: str) -> str:
@@ -356,14 +353,14 @@ class _Chain:
         for read, checksum_read in maker.inputs.items():
             if read == name or not self._now[read]:
                 continue  # missing files have their own message
-            maker_of_read, short = self._maker(read), self._short(read)
+            maker_of_read = self._maker(read)
             if self._now[read] != checksum_read:
-                since = f"{short} has changed since"
+                since = f"{read} has changed since"
                 if maker_of_read:
                     since = f"{_command(maker_of_read)} wrote it again"
-                return f"made of an earlier {short} by {_command(maker)}; {since}."
+                return f"made of an earlier {read} by {_command(maker)}; {since}."
             if maker_of_read and self._why_stale(read):
-                return f"made of {short}, which is stale itself, by {_command(maker)}."
+                return f"made of {read}, which is stale itself, by {_command(maker)}."
         for model, commit in maker.commits.items():
             cached = hub_commit(model)  # empty if the local cache does not have the model
             if cached not in ("", commit):
