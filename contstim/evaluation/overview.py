@@ -68,7 +68,7 @@ def model_overview(scorer: Scorer) -> ModelOverview:
     """
     sentences = scorable_sentences(scorer, N_SENTENCES)
     scorer.scores(sentences[:1])  # warm-up, because a network's first call is slower
-    scores, seconds = _score_in_time(scorer, sentences)
+    scores, seconds = score_within(scorer, sentences, MAX_SECONDS)
     sentences = sentences[: len(scores)]
     n_better = int((scores > scorer.scores([_shuffle(sentence) for sentence in sentences])).sum())
     words = tuple(dict.fromkeys(word for sentence in sentences for word in sentence.words))
@@ -86,8 +86,10 @@ def model_overview(scorer: Scorer) -> ModelOverview:
     )
 
 
-def _score_in_time(scorer: Scorer, sentences: Sequence[Sentence]) -> tuple[FloatArray, float]:
-    """Score as many sentences as `MAX_SECONDS` allows; return scores and seconds."""
+def score_within(
+    scorer: Scorer, sentences: Sequence[Sentence], seconds: float
+) -> tuple[FloatArray, float]:
+    """Score as many sentences as the time allows; return scores and seconds."""
     blocks: list[FloatArray] = []
     began, done, size = perf_counter(), 0, 2
     while done < len(sentences) and perf_counter() - began < MAX_SECONDS:

@@ -19,7 +19,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from contstim.errors import ContstimError
-from contstim.evaluation.overview import N_SENTENCES, context_gain
+from contstim.evaluation.overview import N_SENTENCES, context_gain, score_within
 from contstim.items.stimuli import read_stimuli
 from contstim.models.costs import Tally, counting
 from contstim.optimization.jobs.floors import floors_of
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     ModelPair = tuple[str, str]
 
 _TRAINING, _SCORING = 3.0, 1.5  # durations of measuring a training and a model's scores, seconds
-_SENTENCES, _LARGEST_BLOCK = 64, 256  # number of sentences to score, and maximum for one call
+_SENTENCES, _MAX_SCORED = 64, 256  # number of distinct sentences, and maximum with repetitions
 _MODELS_IN_MEMORY = 3
 # A context is a text that a model reads before a sentence
 _CONTEXTS, _CONTEXT_SECONDS = 4, 5.0  # usual number of contexts, and seconds to compare them
@@ -192,22 +192,14 @@ class _Searcher:
         if not scorable:
             raise ContstimError(f"the model can score no natural sentence: {reasons[0]}")
         scorer.scores(scorable[:1])  # the first call is slower
-        scores: dict[Sentence, float] = {}
-        sentences, size, scored, spent = cycle(scorable), 4, 0, 0.0
-        while spent < _SCORING and scored < 4 * _SENTENCES:
-            block = [*islice(sentences, size)]
-            began = perf_counter()
-            values = scorer.scores(block)
-            spent += perf_counter() - began
-            scores |= zip(block, values.tolist(), strict=True)
-            scored += len(block)
-            size = min(2 * size, _LARGEST_BLOCK)
-        print_measurement(f"score {specification}", scored, spent)
+        sentences = [*islice(cycle(scorable), _MAX_SCORED)]
+        values, spent = score_within(scorer, sentences, _SCORING)
+        print_measurement(f"score {specification}", len(values), spent)
         if specification not in self._stored.contexts:
-            n = min(1 + int(_CONTEXT_SECONDS / _CONTEXTS * scored / spent), N_SENTENCES)
+            n = min(1 + int(_CONTEXT_SECONDS / _CONTEXTS * len(values) / spent), N_SENTENCES)
             if facts := context_gain(scorer, n=n, seconds=_CONTEXT_SECONDS):
                 _emit({"context": specification, "facts": facts})
-        return scores
+        return dict(zip(sentences, values.tolist(), strict=False))  # the time may end early
 
     def search(self, specifications: Sequence[str], deadline: float) -> None:
         """Measure searches of each pair of models in turn, until `deadline` (of `perf_counter`)."""
