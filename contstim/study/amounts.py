@@ -155,7 +155,7 @@ def check_numbers(study: Study, problems: Problems) -> None:
             ("select", "minimal_pairs", "per_pair"),
             f"each of two models is right in {half} minimal pairs, which cannot be divided evenly "
             f"among {groups} groups: choose per_pair = {2 * _next_multiple(half, groups)}, or "
-            f"groups that divide {half}.",
+            f"a number of groups that divides {half}.",
         )
     for items, of_pairs, item_name, divisor in (
         (study.step(SelectPairs), numbers.pairs_of, "natural pairs", 1),
@@ -167,7 +167,8 @@ def check_numbers(study: Study, problems: Problems) -> None:
                 problems.add(
                     key,
                     f"{number} {item_name} of {pair} cannot be divided evenly among {groups} "
-                    f"groups: choose per_pair = {multiple}, or groups that divide {number}.",
+                    f"groups: choose per_pair = {multiple}, or a number of groups that divides "
+                    f"{number}.",
                 )
     if groups == numbers.groups and not problems.has_problem("triplets", "per_pair"):
         maximum, needs = max_sentences(study), numbers.needs
@@ -195,7 +196,8 @@ def _check_selection(
             problems.add(
                 ("select", "triplets", "quantiles"),
                 f"{number} triplets of {pair} cannot be spread evenly over {quantiles} quantiles: "
-                f"choose per_pair = {multiple}, quantiles that divide {number}, or quantiles = 0.",
+                f"choose per_pair = {multiple}, a number of quantiles that divides {number}, or "
+                "quantiles = 0.",
             )
 
 

@@ -177,7 +177,7 @@ def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
         step = ("run the remaining stages: ", code(f"contstim run {study.path.name}"))
     elif pages and not facts.decisions:
         links = [run for page in pages for run in (link(page), ", ")]
-        step = ("review the items: ", *links, "and set the key review to the saved file in ", file)
+        step = ("review the items: ", *links, "and name the saved file under review in ", file)
     elif texts and not of_people and unfilled_warning(texts):
         step = ("edit the texts that participants read: ", link(texts / "consent.md"))
         step += (", ", link(texts / "debrief.md"))
@@ -186,7 +186,12 @@ def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
         step += (file, ", and run the study again")
     elif export and not of_people and not facts.waves:
         how = code(f"contstim collect {export}") if texts else link(export, export.as_posix())
-        step = ("collect answers: ", how, ", and name them in a section import.NAME of ", file)
+        step = (
+            "collect answers: ",
+            how,
+            ", and name their file in a section import.NAME of ",
+            file,
+        )
     elif study.step(AnalyzeResponses) is None and not facts.waves:
         missing = "analyze" if of_people else "export.jspsych" if design else "design"
         step = (f"add a section [{missing}] to ", file, " and run it again")
@@ -212,7 +217,7 @@ def _progress(
             (
                 strong(f"Running when this page was written: {running.name}"),
                 f" ({running.about}). Reload this page to see the progress. If the run is killed, "
-                "this page still shows it as running, until ",
+                "this page still shows the stage as running, until ",
                 code(f"contstim status {study.path.name}"),
                 " corrects the page.",
             )

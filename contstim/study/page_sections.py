@@ -58,14 +58,15 @@ def link(path: Path, text: str = "") -> Span:
 def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
     """Yield the verdict, the main figure, a figure of triplets, and up to three items.
 
-    The main figure shows the analysis or, without one, the power or the design of the experiment.
-    Parts whose results do not exist yet are left out.
+    The verdict is a sentence on which model agrees with participants most. The main figure shows
+    the analysis or, without one, the power or the design of the experiment. A triplet is a natural
+    sentence and two synthetic sentences. Parts whose results do not exist yet are left out.
     """
     from contstim.reporting.stimuli_page import arrows
 
     figures: list[Path] = []
     if verdict := facts.analysis.get("verdict"):
-        folder = _analysis_folder(facts)
+        folder = facts.out(AnalyzeResponses) or Path()
         report = link(folder / "report.html", "The whole report")
         yield Paragraph((strong("Result: "), f"{verdict} ", report, "."))
         for pattern in ("*overall*.png", "accuracy-*.png"):
@@ -89,10 +90,6 @@ def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
     scores = None if facts.selected or facts.found_triplets else facts.scores
     for item in [*dict.fromkeys([*_best(items, lambda _: 0.0), *items])][:3]:
         yield _item_table(item, scores)
-
-
-def _analysis_folder(facts: StudyFacts) -> Path:
-    return facts.out(AnalyzeResponses) or Path()
 
 
 def _models(facts: StudyFacts) -> Iterator[Part]:
@@ -314,13 +311,13 @@ def _picture(path: Path, alternative: str) -> Iterator[Part]:
 
 def _participant(facts: StudyFacts) -> Iterator[Part]:
     exports = [step.out for step in facts.study.steps(ExportTrials) if step.out.is_dir()]
-    # An export for JATOS has the page of the experiment in its folder `page`
+    # An export for JATOS has the page of the experiment in a subfolder `page`
     folders = {path: path / "page" if (path / "page").is_dir() else path for path in exports}
     page = next((folder for folder in folders.values() if (folder / "labels.csv").is_file()), None)
     if page is not None and facts.trials:
         table = read_table(page / "labels.csv")
         labels = dict(zip(table["name"], table["text"], strict=True))
-        # Prefer a trial with a synthetic sentence, because it shows the task best
+        # Prefer a trial with a synthetic sentence, because such a trial shows the task best
         of_group = [trial for trial in facts.trials if trial.group == 1]
         shows_best = (Condition.NATURAL_SYNTHETIC, Condition.SYNTHETIC_SYNTHETIC)
         trial = next((t for t in of_group if t.condition in shows_best), of_group[0])
@@ -362,7 +359,7 @@ def _power(facts: StudyFacts) -> Iterator[Part]:
 
 
 def _people(facts: StudyFacts) -> Iterator[Part]:
-    folder = _analysis_folder(facts)
+    folder = facts.out(AnalyzeResponses) or Path()
     report, models = folder / "report.html", folder / "tables" / "models.csv"
     if not facts.analysis:
         return

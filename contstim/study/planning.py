@@ -1,7 +1,8 @@
 """Plan of a run: work of its stages, reasons why it may fail, statistical tests, and durations.
 
 Numbers of items follow from the study file, and numbers of natural sentences from the texts
-(`amounts`). Durations follow from earlier runs and from the speed of each model (`times`).
+(`amounts`). Durations follow from earlier runs and from the speed of each model (`times`). A
+triplet is a natural sentence and two synthetic sentences.
 """
 
 from __future__ import annotations
@@ -194,7 +195,10 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
 
 
 def _contexts(study: Study, measured: Times) -> Iterator[str]:
-    """Warn about models for which another context makes sentences much more likely."""
+    """Warn about models for which another context makes sentences much more likely.
+
+    A context is a text that a model reads before a sentence.
+    """
     for model in study.models:
         facts = measured.contexts.get(model.specification)
         if facts and (caution := context_caution(model.specification, **facts)):
@@ -202,7 +206,10 @@ def _contexts(study: Study, measured: Times) -> Iterator[str]:
 
 
 def _unjudged(study: Study) -> Iterator[str]:
-    """Recommend a judge if a study of two models searches triplets without a judge."""
+    """Recommend a judge if a study of two models searches triplets without a judge.
+
+    A judge is a language model that chooses sensible sentences.
+    """
     for step in study.steps(SearchTriplets):
         if step.settings.nats and not step.settings.judge and len(study.models) == 2:
             yield (
@@ -255,7 +262,7 @@ def _rivals(study: Study, admissible: Iterable[tuple[str, str, int]]) -> Iterato
 
 
 def _candidates(study: Study, numbers: StudyNumbers) -> Iterator[str]:
-    """Warn if few more triplets are searched than selected."""
+    """Warn if the number of triplets to search is close to the number of triplets to select."""
     selection = study.step(SelectTriplets)
     if selection is None or selection.counts is not None or not numbers.searched:
         return
@@ -320,6 +327,8 @@ def _analysis(study: Study) -> AnalyzeResponses | type[AnalyzeResponses]:
 def contrasts_of(study: Study) -> Sequence[ModelContrast]:
     """Return the contrasts that the analysis tests: those in its table or, without a table, all.
 
+    A contrast compares two models, or a model and the noise ceiling.
+
     Raises:
         InputError: if the table cannot be read.
     """
@@ -328,7 +337,7 @@ def contrasts_of(study: Study) -> Sequence[ModelContrast]:
 
 
 def over_groups(study: Study, groups: int) -> Detectability:
-    """Return the limits on the effects that tests over this number of groups can detect."""
+    """Return which effects tests over groups can detect with this number of groups."""
     settings, contrasts = _analysis(study), contrasts_of(study)
     return detectability([groups] * len(contrasts), settings.fdr, settings.correction)
 

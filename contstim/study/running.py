@@ -41,7 +41,8 @@ class StudyRun:
 
     Attributes:
         done: names of the stages that ran.
-        edited: files that were changed by hand after a stage wrote them; later stages use them.
+        edited: files that were changed by hand after a stage wrote them; later stages use the
+            changed files.
         incomplete: name of each stage that found fewer items than requested → its warnings.
     """
 
@@ -229,8 +230,8 @@ def _indices(name: str, stages: Sequence[StudyStage]) -> list[int]:
 def _edited_text(state: StageState, again: bool) -> str:
     why = "you asked to rerun it" if again else "; ".join(state.reasons)
     return (
-        f"{', '.join(state.edited)}: changed by hand after the stage {state.stage.name!r} wrote "
-        f"it. The stage must run again ({why}) and would overwrite the changes. To keep the "
-        "changes, move the file, and name it in the section of the study file that reads it. To "
-        "discard the changes, run with --overwrite."
+        f"{', '.join(state.edited)}: changed by hand after the last run of the stage "
+        f"{state.stage.name!r}. The stage must run again ({why}) and would overwrite the changes. "
+        "To keep the changes, move the file, and name its new path in the section that reads the "
+        "file. To discard the changes, run with --overwrite."
     )

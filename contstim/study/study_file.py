@@ -294,7 +294,7 @@ def _models(
 
 
 def _judges(value: Any, texts_of: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the specifications of judges.
+    """Return the specifications of judges, which are models that choose sensible sentences.
 
     The value names models of the study (keys of `texts_of`), or specifies other models.
 

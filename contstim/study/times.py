@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from contstim.study.states import StageState
     from contstim.study.study import Study, StudyModel, StudyStage
 
-    ModelPair = tuple[str, str]
-
 # First words of the names of stages that take only seconds, even with the items of the 2023 study
 _SHORT = """
 text vocabulary sentences select design review export import simulate analyze questions
@@ -182,7 +180,10 @@ class TimeEstimates:
         return 0.5 + fast * n_sentences / workers, 5 + slow * n_sentences / workers
 
     def _judging(self, step: FindSentences) -> Estimate:
-        """Return the estimate for finding sentences, of which judges remove one half."""
+        """Return the estimate for finding sentences with judges.
+
+        Judges are language models that remove the less sensible half of the sentences.
+        """
         if self._n_natural is None:
             raise ContstimError("the natural sentences are not counted yet")
         judges = [judge.specification for judge in parse_models(step.judge)]

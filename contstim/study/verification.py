@@ -183,8 +183,9 @@ def _unrecorded(visible: Iterable[Path], recorded: Collection[Path]) -> Iterator
 def _archived(manifest: Manifest) -> Iterator[CheckedFile]:
     """Compare an archive with its list, and yield each file with its state.
 
-    If a run of the study has changed the page, its state is CHANGING. Files that the receiver must
-    supply may be absent. Outputs of a new run, and files of git and macOS, are ignored.
+    If a run of the study has changed the page, the state of the page is CHANGING. Files that the
+    receiver must supply may be absent. Outputs of a new run, and files of git and macOS, are
+    ignored.
     """
     to_supply = {file.name for file in manifest.to_supply}
     listed = {file.name: f"sha256:{file.sha256}" for file in (*manifest.files, *manifest.to_supply)}
@@ -276,7 +277,7 @@ def _command(record: Record) -> str:
 
 
 class _Chain:
-    """Chain of commands: an output of one command can be an input of another. Finds changed files.
+    """Chain of commands, in which an output of one command can be an input of another command.
 
     Args:
         records: records with paths relative to the current folder.

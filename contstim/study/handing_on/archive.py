@@ -170,10 +170,11 @@ def archive_study(
 def _without_identities(
     study: Study, text: str, inputs: Mapping[str, Path]
 ) -> tuple[str, dict[str, Path]]:
-    """Return the text of a study file and its inputs, without the database of contstim's server.
+    """Return the text and the inputs of a study file, without the database of contstim's server.
 
-    If the section [import.collected] imports the database, a table of responses replaces both.
-    The database identifies participants, and the record of the server may contain payment codes.
+    If the section [import.collected] imports the database, a table of responses replaces the
+    section and the database. The database identifies participants, and the record of the server may
+    contain payment codes.
     """
     stage = next((s for s in study.stages if s.key[:2] == ("import", "collected")), None)
     if stage is None or not isinstance(stage.step, ImportResponses):
@@ -219,7 +220,7 @@ def _doubts(stages: Sequence[StudyStage]) -> list[str]:
 
 
 def _results(stages: Sequence[StudyStage]) -> tuple[dict[str, Path], list[str]]:
-    """Return name in the archive → file that a stage wrote, and files that no stage wrote."""
+    """Return files that stages wrote (archived name → file), and files that no stage wrote."""
     records = [stage.step.record_path() for stage in stages]
     written = {*records, *(path for stage in stages for path in stage.writes)}
     # Stages declare only the main files of a report; records name all files

@@ -513,7 +513,11 @@ class StudyFacts:
 
     @cached_property
     def sizes(self) -> list[float]:
-        """Number of distinct sentences; mean words, characters and Zipf frequency of a sentence."""
+        """Number of distinct sentences, and means over sentences.
+
+        The means are of the number of words, the number of characters, and the mean Zipf frequency
+        of the words of a sentence.
+        """
         stimuli = (trial for trial in self.trials if trial.kind_1 is not Kind.INSTRUCTION)
         sentences = {s: None for trial in stimuli for s in (trial.sentence_1, trial.sentence_2)}
         return [len(sentences), *(fmean(map(size, sentences)) for size in self._sizes)]

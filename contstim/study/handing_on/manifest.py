@@ -65,8 +65,8 @@ class Manifest:
         left_out: excluded results.
         hub_models: models from the hub, which are not in the archive: name, location, commit
             (`revision`; empty if unknown), fingerprint (empty without scores).
-        as_it_is: sentences: one for each stage that was not up to date, and one for each file that
-            was changed by hand.
+        as_it_is: a sentence for each stage that was not up to date, and a sentence for each file
+            that was changed by hand.
         format: version of the format of the list.
     """
 
