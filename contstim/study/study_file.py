@@ -84,7 +84,6 @@ def read_study(path: Path | str) -> Study:
     with chdir(path.parent):
         study = _study(path, tables, problems)
     problems.raise_any()
-    assert study is not None, "`_study` returns None only after it has added a problem"
     return study
 
 
@@ -158,7 +157,7 @@ def _bad_line(text: str, message: str) -> str:
     )
 
 
-def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study | None:
+def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study:
     commands = {tuple(name.replace("-", "_").split()): name for name in step_names()}
     names = (*_VALUES, *_TABLES, "questions", *dict.fromkeys(key[0] for key in commands))
     problems.refuse_unknown((), tables, names)
@@ -167,7 +166,7 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
     inner = {name: tables.get(name, {}) for name in _TABLES}
     are_tables = [problems.has_table((name,), table) for name, table in inner.items()]
     if not all(are_tables):
-        return None
+        problems.raise_any()
     texts = TextsSection(**_read_values(TextsSection, inner["texts"], ("texts",), problems))
     loading = Loading(**_read_values(Loading, inner["loading"], ("loading",), problems))
     models = _models(inner["models"], texts, seed, problems)
@@ -267,16 +266,13 @@ def _models(
 ) -> tuple[StudyModel, ...]:
     models: list[StudyModel] = []
     for name, value in tables.items():
-        key = ("models", name)
-        with problems.of(key):
+        with problems.of(("models", name)):
             model = _model(name, value, tables, problems)
-            if model is not None:
-                # Parse models one by one, so that an error is reported with its line
-                (parsed,) = parse_models([model.text])
-                if parsed.name != name:
-                    problems.add(key, f"{name!r} is not a name for a model: remove ':' and '/'.")
-                else:
-                    models.append(_with_training(model, value, texts, seed, problems))
+            # Parse models one by one, so that an error is reported with its line
+            (parsed,) = parse_models([model.text])
+            if parsed.name != name:
+                raise InputError(f"{name!r} is not a name for a model: remove ':' and '/'.")
+            models.append(_with_training(model, value, texts, seed, problems))
     with problems.of(("models",)):
         parse_models([model.text for model in models])
     paths: dict[str, str] = {}
@@ -318,44 +314,38 @@ def _judges(value: Any, texts_of: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(judges)
 
 
-def _model(
-    name: str, value: object, tables: Mapping[str, Any], problems: Problems
-) -> StudyModel | None:
-    """Return a model without its training; add a problem and return None for an invalid value."""
-    key = ("models", name)
+def _model(name: str, value: object, tables: Mapping[str, Any], problems: Problems) -> StudyModel:
+    """Return a model without its training.
+
+    Raises:
+        InputError: if `value` is neither a specification nor a table of a model.
+    """
     if isinstance(value, str):
         return StudyModel(name, value)
     if not isinstance(value, dict):
-        problems.add(
-            key,
+        raise InputError(
             f'{value!r} is not a model: write a specification, such as "hf:gpt2", or '
-            '{ train = "ngram", order = 2 }.',
+            '{ train = "ngram", order = 2 }.'
         )
-        return None
-    for part in (*_ENDINGS, "text"):
+    for part in ("model", "same", "train", "text", *_ENDINGS):
         if not isinstance(value.get(part, ""), str):
-            problems.add((*key, part), f"{value[part]!r} is not a text in quotes.")
-            return None
+            raise InputError(f"`{part}`: {value[part]!r} is not a text in quotes.")
     rule, transform, context = (value.get(part, "") for part in _ENDINGS)
     if "model" in value:
         base = value["model"]
-        problems.refuse_unknown(key, value, ("model", "context"))
-        if not isinstance(base, str):
-            problems.add((*key, "model"), f'must be a text such as "hf:gpt2", got {base!r}.')
-            return None
+        problems.refuse_unknown(("models", name), value, ("model", "context"))
     elif "same" in value:
-        problems.refuse_unknown(key, value, ("same", *_ENDINGS))
-        base = _specification_of(str(value["same"]), tables)
+        base = _specification_of(value["same"], tables)
+        problems.refuse_unknown(("models", name), value, ("same", *_ENDINGS))
         if not base:
-            message = f"must be another model of this study, got {value['same']!r}."
-            problems.add((*key, "same"), message)
-            return None
+            raise InputError(f"`same` must be another model of this study, got {value['same']!r}.")
     else:
         kind = value.get("train")
-        if not isinstance(kind, str) or kind not in KINDS:
-            problem = f"must be one of {', '.join(KINDS)}, got {kind!r}."
-            problems.add((*key, "train"), f'{problem} Or name a model: {{ model = "hf:gpt2" }}.')
-            return None
+        if kind not in KINDS:
+            raise InputError(
+                f"`train` must be one of {', '.join(KINDS)}, got {kind!r}. Or name a model: "
+                '{ model = "hf:gpt2" }.'
+            )
         base = _base_specification(name, kind)
     specification = with_ending(base, rule, transform)
     if "context" in value:

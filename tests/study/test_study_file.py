@@ -105,7 +105,7 @@ BAD = [
     ("order = 2", 'order = 2, context = ". "', "reads nothing"),
     ("order = 2", "order = 2, context = 2", "is not a text"),
     (NGRAM, '{ model = "hf:gpt2", rule = "chain" }', "bigram.rule: there is no such key"),
-    (NGRAM, "{ model = 2 }", "must be a text"),
+    (NGRAM, "{ model = 2 }", "model: 2 is not a text"),
     ('train = "lstm"', 'train = "gru"', "must be one of ngram"),
     ("hidden = 16", "hiden = 16", "did you mean hidden?"),
     ("order = 2", 'order = "2"', "is not a whole number"),
