@@ -19,7 +19,7 @@ from math import ceil, comb
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from contstim.errors import ContstimError, InputError
+from contstim.errors import InputError
 from contstim.experiments.design.waves import WaveRules
 from contstim.files.files import path_inside
 from contstim.files.records import Record, record_path
@@ -54,10 +54,8 @@ def with_stages(study: Study, sections: Sequence[Section], problems: Problems) -
     stages = []
     # A draft is a stage whose inputs are not known yet; `wiring.stage` may append drafts
     for draft in wiring.drafts:
-        try:
+        with problems.of(draft.section.key):
             stages.append(wiring.stage(draft))
-        except ContstimError as error:
-            problems.add(draft.section.key, str(error))
     keys = [section.key for section in sections]
     stages.sort(key=lambda stage: (*keys, stage.key).index(stage.key))
     kinds = {kind for draft in wiring.drafts for kind in (*draft.reads, *draft.writes)}
