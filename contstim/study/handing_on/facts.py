@@ -127,7 +127,7 @@ class StudyFacts:
 
     @cached_property
     def texts(self) -> list[Row]:
-        """For each text: use, file, number of embedded sentences, number of lines, checksum."""
+        """For each text: use, file, N of `english:N` or None, number of lines, checksum."""
         texts, models = self.study.texts, [model for model in self.study.models if model.training]
         learn = [f"the training of {model.name}" for model in models if model.own_text is None]
         uses = [
@@ -158,7 +158,10 @@ class StudyFacts:
 
     @cached_property
     def conventions(self) -> dict[str, Row]:
-        """Model → its scoring convention, such as rule, unit and fingerprint."""
+        """Model → its scoring convention, such as rule, unit and fingerprint.
+
+        A fingerprint identifies everything that determines scores, such as weights and tokenizer.
+        """
         paths = map(self.path, ("scores", "scores of trials"))
         records = map(self.record, (*paths, SearchTriplets, MakeVocabulary))
         models: Row = next((record["models"] for record in records if record.get("models")), {})
@@ -182,7 +185,7 @@ class StudyFacts:
 
     @cached_property
     def scorings(self) -> list[Row]:
-        """Scoring methods, each with the names of the models that use it."""
+        """Scoring methods, each with the names of the models that use this method."""
         ways: dict[tuple[object, ...], Row] = {}
         for model in self.study.models:
             convention = self.conventions.get(model.name)
@@ -250,7 +253,7 @@ class StudyFacts:
 
     @property
     def excluded_texts(self) -> list[str]:
-        """Names of texts whose sentences are excluded, without training texts."""
+        """Names of texts, other than training texts, whose sentences are excluded."""
         step, training_texts = self.study.step(FindSentences), self.study.training_texts
         return [path.name for path in step.exclude if path not in training_texts] if step else []
 
