@@ -38,7 +38,7 @@ def record_path(output: Path | str) -> Path:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """Record of how an output was made, stored as JSON next to it.
+    """Record of how an output was made, stored as a JSON file next to the output.
 
     Attributes:
         path: path of the record. Paths in the record are relative to the record's folder, so that

@@ -317,7 +317,7 @@ def _until(deadline: float, path: Path, sentences: Iterable[Sentence]) -> Iterat
 
 
 def count_missing(numbers: StudyNumbers, supply: NaturalSupply | None) -> int:
-    """Return the number of natural sentences that a study lacks; 0 if it is unknown."""
+    """Return the number of natural sentences that a study lacks; 0 if this number is unknown."""
     needs = numbers.needs
     return 0 if needs is None or supply is None else max(needs.in_all - supply.number, 0)
 

@@ -78,8 +78,8 @@ def _check_files(study: Study, sections: Sequence[Section], problems: Problems) 
         for field in fields_of(section.step):
             note, value = field.note, section.values.get(field.name)
             values = value if isinstance(value, tuple) else (value,)
-            # `Aside` marks fields that never make a result stale, so their paths are not inputs.
-            # Folders are an exception; for example, the folder of a pilot study is an input
+            # Fields with the note `Aside` never make a result stale, so the paths in these fields
+            # are not inputs. Folders are an exception, such as the folder of a pilot study
             if not isinstance(note, Writes) and not (isinstance(note, Aside) and not note.folder):
                 inputs += [((*section.key, field.name), value, note) for value in values]
     written = {path for stage in study.stages for path in stage.writes}

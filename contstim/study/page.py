@@ -73,7 +73,7 @@ def write_page(
         study: study that is in the current folder.
         states: states of all stages of the study, in order.
         running: stage that runs, or at which a run stopped; None if there is no such stage.
-        stopped: reason why this stage stopped; empty if it runs.
+        stopped: reason why this stage stopped; empty if the stage runs.
         so_far: preliminary results of this stage.
 
     Raises:
@@ -164,7 +164,7 @@ def study_page(
 
 
 def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
-    """Yield the next task of the user, with its command or file."""
+    """Yield the next task of the user, with the command or file for this task."""
     study, design = facts.study, facts.study.step(TrialsStep)
     file = link(Path(study.path.name))
     pages = [step.out for step in study.steps(WriteReviewPage) if step.out.is_file()]
@@ -189,7 +189,7 @@ def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
         step = (
             "collect answers: ",
             how,
-            ", and name their file in a section import.NAME of ",
+            ", and name the file of answers in a section import.NAME of ",
             file,
         )
     elif study.step(AnalyzeResponses) is None and not facts.waves:

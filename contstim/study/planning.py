@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from contstim.study.amounts import NaturalSupply
     from contstim.study.study import Study
 
-_MAX_SECONDS, _MAX_READING = 40.0, 20.0  # limits for a plan, and for its reading of texts, seconds
+_MAX_SECONDS, _MAX_READING = 40.0, 20.0  # limits for a whole plan and for reading texts, seconds
 _MIN_CANDIDATES = 2  # recommended number of searched triplets per selected one
 
 
@@ -130,7 +130,7 @@ class StudyPlan:
 
     @property
     def missing_sentences(self) -> int:
-        """Number of missing natural sentences; 0 if it is unknown."""
+        """Number of missing natural sentences; 0 if this number is unknown."""
         return count_missing(self.numbers, self.supply)
 
     def to_frame(self) -> DataFrame:
@@ -175,7 +175,7 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
             amount = amounts.get(type(state.stage.step), "")
             work = f"{state.stage.about}: {amount}" if amount else state.stage.about
             plans.append(StagePlan(state.stage.name, state.state, work, state.because, *time))
-        # If a stage will run again, its current output does not predict the new one
+        # If a stage will run again, its current output does not predict its new output
         has_scores = SelectPairs in undone and study.files.get("scores") not in unwritten
         admissible = _admissible(study) if has_scores else ()
         cautions = [
@@ -268,7 +268,7 @@ def _candidates(study: Study, numbers: StudyNumbers) -> Iterator[str]:
         return
     searched, selected = numbers.searched_each, selection.settings.per_pair
     if searched < _MIN_CANDIDATES * selected:
-        only = "; if one of them is not found, the selection fails" if searched == selected else ""
+        only = "; if one triplet is not found, the selection fails" if searched == selected else ""
         yield (
             f"{selected} triplets of each pair of models are selected from {searched}{only}. The "
             "2023 study searched 10 triplets for each selected triplet. Set per_pair in [triplets] "

@@ -43,7 +43,7 @@ class StudyRun:
         done: names of the stages that ran.
         edited: files that were changed by hand after a stage wrote them; later stages use the
             changed files.
-        incomplete: name of each stage that found fewer items than requested → its warnings.
+        incomplete: name of each stage that found too few items → warnings of this stage.
     """
 
     done: tuple[str, ...]
@@ -178,13 +178,15 @@ def _run_stage(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
         perform(stage.step, reporter)
     record = record_of(stage)
     if record is None:  # although `perform` has just written the record
-        raise InputError(f"Another program removed the record of {stage.name}. Run it again.")
+        raise InputError(
+            f"Another program removed the record of {stage.name}. Run the stage again."
+        )
     _remove(begun_path(stage))
     return record
 
 
 def _copy_archived_texts(texts: Sequence[Path]) -> None:
-    """Copy missing texts from the archived results, where their author may have edited them."""
+    """Copy missing texts from the archived results, which may contain edited texts."""
     for text in texts:
         archived = ARCHIVED / text.relative_to(RESULTS)
         if archived.is_file() and not text.exists():

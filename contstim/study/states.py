@@ -134,7 +134,7 @@ def examine(stage: StudyStage) -> StageState:
 
 
 def record_of(stage: StudyStage) -> Record | None:
-    """Return the record of a stage; None if it is missing, damaged, or of another command."""
+    """Return the record of a stage; None if it is missing or damaged, or of another command."""
     path = stage.step.record_path()
     record = None if path is None else Record.from_file(path)
     return record if record is not None and record.step == stage.step.name else None

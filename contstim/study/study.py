@@ -125,7 +125,7 @@ class StudyModel:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Local files from which the model is loaded; none if it is on the hub or a server."""
+        """Local files from which the model is loaded; none for models on the hub or a server."""
         if self.training is None:
             return model_files([self.specification])
         return tuple(map(Path, parse_model(self.specification, self.name).files))

@@ -55,7 +55,7 @@ _SHORT = """
 text vocabulary sentences select design review export import simulate analyze questions
 """.split()
 _SHORT_SECONDS = (1.0, 8.0)
-# Seconds to simulate two experiments: models are similar in one of them, and different in the other
+# Seconds to simulate two experiments: one with similar models, and one with different models
 _SIMULATION = 0.008
 _NGRAM_BYTES = (0.3e6, 3e6)  # bytes of a training text per second
 _EMBEDDED_BYTES = 1e6  # assumed size of a text of the embedded English that does not exist yet
@@ -67,7 +67,7 @@ The usual numbers include rows of unsuccessful searches. They were measured with
 words, a vocabulary of 9,000 words, and `enough` from 3 to 5 nats.
 """
 _OVERHEAD = 2e-3  # seconds per row of a search, in addition to the time of the network
-_ROW_SHARE = 0.75  # time of a network for a row, relative to its time for scoring a sentence
+_ROW_SHARE = 0.75  # (time of a network for a row) / (time of this network for scoring a sentence)
 _SMALL_ROW = (2e-4, 5e-3)  # seconds per row of a small network that is not trained yet
 _NGRAM_SEARCH = (0.1, 5.0)  # seconds per triplet of two n-gram models
 _DOUBT = 1.7  # factor by which a mean over fewer than `SURE` triplets may be wrong

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 _MAX_COMMAND = 60  # maximum number of characters of a command in a sentence
-_MAX_ROWS = 3  # if more files than this have the same state and sentence, one row lists them
+_MAX_ROWS = 3  # if more than 3 files have the same state and sentence, one row lists these files
 
 
 class FileState(StrEnum):
@@ -71,7 +71,7 @@ class CheckedFile:
 
     Attributes:
         path: path relative to the verified folder.
-        sentence: reason for the state, with the command that wrote the file and its inputs.
+        sentence: reason for the state, with the command that wrote the file, and its input files.
     """
 
     path: str
@@ -287,7 +287,7 @@ class _Chain:
     def __init__(self, records: Sequence[Record], now: Mapping[str, str]) -> None:
         self._now = now
         by_date = sorted(records, key=lambda record: record.date)
-        # Path → records of the commands that wrote or read it
+        # Path → records of the commands that wrote or read this path
         self._writers = grouped((name, record) for record in by_date for name in record.outputs)
         self._readers = grouped((name, record) for record in by_date for name in record.inputs)
         self._stale: dict[str, str] = {}
@@ -341,7 +341,7 @@ class _Chain:
         return text
 
     def _why_stale(self, name: str) -> str:
-        """Return why a file with its recorded content is stale; empty if it is up to date."""
+        """Return why a file with its recorded content is stale; empty if the file is up to date."""
         if name not in self._stale:
             self._stale[name] = ""  # ends the recursion if records refer to each other in a circle
             self._stale[name] = self._find_stale_input(name)
@@ -353,7 +353,7 @@ class _Chain:
             return ""
         for read, checksum_read in maker.inputs.items():
             if read == name or not self._now[read]:
-                continue  # missing files have their own message
+                continue  # another row reports missing files
             maker_of_read = self._maker(read)
             if self._now[read] != checksum_read:
                 since = f"{read} has changed since"

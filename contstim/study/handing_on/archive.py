@@ -105,7 +105,7 @@ def archive_study(
         study_text, inputs = study_inputs(study, read_text(study.path.name))
         results, unclaimed = _results(stages)
         if unclaimed:
-            reporter.say(f"Excluded, because no stage writes them: {', '.join(unclaimed)}.")
+            reporter.say(f"Excluded, because no stage writes these files: {', '.join(unclaimed)}.")
         study_text, inputs = _without_identities(study, study_text, inputs)
         study_files = {*map(identity, (*inputs.values(), *results.values(), Path(study.path.name)))}
         if identity(out) in study_files:

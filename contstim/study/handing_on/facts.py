@@ -265,7 +265,7 @@ class StudyFacts:
 
     @cached_property
     def training_overlap(self) -> dict[str, Row | None]:
-        """Model → facts about natural sentences in its training text; None if it is unknown."""
+        """Model → facts about natural sentences in its training text; None if this is unknown."""
         searches, scores = self.record(SearchTriplets), self.record(self.path("scores"))
         entries = searches.get("training_text", {}) | scores.get("training_text", {})
         return {name: entries.get(name) for name in self.names} if entries else {}
@@ -626,7 +626,7 @@ class StudyFacts:
 
     @property
     def excluded(self) -> dict[str, int]:
-        """Rule → number of participants that it excluded from some or all analyses."""
+        """Rule → number of participants that this rule excluded from some or all analyses."""
         counts = self.analysis.get("left_out_by_rule", {})
         return {rule: number for rule, number in counts.items() if number}
 

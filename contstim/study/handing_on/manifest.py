@@ -142,7 +142,8 @@ def check_supplied(folder: Path) -> tuple[str, ...]:
     """Return sentences about inputs of an unpacked archive that differ from the original inputs.
 
     Raises:
-        InputError: if inputs that the receiver must supply are missing; the message names them all.
+        InputError: if inputs that the receiver must supply are missing; the message names all
+            missing inputs.
     """
     manifest = read_manifest(folder)
     if manifest is None:
@@ -236,7 +237,7 @@ def _paths(study: Study) -> list[Path]:
 
 
 def _files(path: Path, archived: Path) -> dict[str, Path]:
-    """Return name in the archive → file, for an input and files that contstim wrote next to it."""
+    """Return an input and the files that contstim wrote next to it: archived name → file."""
     if path.is_dir():
         return {
             (archived / file.relative_to(path)).as_posix(): file for file in visible_files(path)
