@@ -136,8 +136,6 @@ def check_numbers(study: Study, problems: Problems) -> None:
     groups = 0 if problems.has_problem("design", "groups") else numbers.groups
     search, selection = study.step(SearchTriplets), study.step(SelectTriplets)
     quantiles = selection.settings.quantiles if selection and search else 0
-    if selection and search:
-        _check_selection(study, selection, numbers, problems)
     for selecting in (study.step(SelectPairs), selection):
         if selecting and selecting.settings.per_pair < 1:
             problems.add((*_key(study, selecting), "per_pair"), "must be 1 or more, not 0.")
@@ -157,16 +155,29 @@ def check_numbers(study: Study, problems: Problems) -> None:
             f"among {groups} groups: choose per_pair = {2 * _next_multiple(half, groups)}, or "
             f"a number of groups that divides {half}.",
         )
-    for items, of_pairs, item_name, divisor in (
-        (study.step(SelectPairs), numbers.pairs_of, "natural pairs", 1),
+    for step, of_pairs, items, n_quantiles in (
+        (study.step(SelectPairs), numbers.pairs_of, "natural pairs", 0),
         (selection or search, numbers.selected_of, "triplets", quantiles),
     ):
-        for key, pair, number in _numbers_of(study, items, of_pairs):
-            if groups and number % groups:
-                multiple = _next_multiple(number, divisor, groups)
+        for key, pair, number in _numbers_of(study, step, of_pairs):
+            multiple = _next_multiple(number, n_quantiles, groups)
+            if search and step is selection and number > numbers.searched_each:
                 problems.add(
                     key,
-                    f"{number} {item_name} of {pair} cannot be divided evenly among {groups} "
+                    f"{number} triplets of {pair} cannot be selected from {numbers.searched_each}: "
+                    f"raise per_pair under [triplets] to more than {number}.",
+                )
+            if n_quantiles and number % n_quantiles:
+                problems.add(
+                    ("select", "triplets", "quantiles"),
+                    f"{number} triplets of {pair} cannot be spread evenly over {n_quantiles} "
+                    f"quantiles: choose per_pair = {multiple}, a number of quantiles that divides "
+                    f"{number}, or quantiles = 0.",
+                )
+            if groups and number % groups:
+                problems.add(
+                    key,
+                    f"{number} {items} of {pair} cannot be divided evenly among {groups} "
                     f"groups: choose per_pair = {multiple}, or a number of groups that divides "
                     f"{number}.",
                 )
@@ -177,27 +188,6 @@ def check_numbers(study: Study, problems: Problems) -> None:
                 ("texts", "natural"),
                 f"has at most {maximum:,} sentences, but the study needs {needs.in_all:,} natural "
                 "sentences to use each only once: give more text, or request fewer items.",
-            )
-
-
-def _check_selection(
-    study: Study, selection: SelectTriplets, numbers: StudyNumbers, problems: Problems
-) -> None:
-    n_searched, quantiles = numbers.searched_each, selection.settings.quantiles
-    for key, pair, number in _numbers_of(study, selection, numbers.selected_of):
-        if number > n_searched:
-            problems.add(
-                key,
-                f"{number} triplets of {pair} cannot be selected from {n_searched}: raise per_pair "
-                f"under [triplets] to more than {number}.",
-            )
-        if quantiles and number % quantiles:
-            multiple = _next_multiple(number, quantiles, numbers.groups)
-            problems.add(
-                ("select", "triplets", "quantiles"),
-                f"{number} triplets of {pair} cannot be spread evenly over {quantiles} quantiles: "
-                f"choose per_pair = {multiple}, a number of quantiles that divides {number}, or "
-                "quantiles = 0.",
             )
 
 
