@@ -89,10 +89,10 @@ def model_overview(scorer: Scorer) -> ModelOverview:
 def score_within(
     scorer: Scorer, sentences: Sequence[Sentence], seconds: float
 ) -> tuple[FloatArray, float]:
-    """Score as many sentences as the time allows; return scores and seconds."""
+    """Score sentences for a number of seconds; return the scores and the elapsed seconds."""
     blocks: list[FloatArray] = []
     began, done, size = perf_counter(), 0, 2
-    while done < len(sentences) and perf_counter() - began < MAX_SECONDS:
+    while done < len(sentences) and perf_counter() - began < seconds:
         blocks.append(scorer.scores(sentences[done : done + size]))
         done, size = done + size, 2 * size
     return np.concatenate(blocks), perf_counter() - began
