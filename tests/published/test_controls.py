@@ -90,19 +90,19 @@ def test_items_add_more_error_than_participants(ratings: Ratings) -> None:
     )
     choices = np.concatenate([(g.ratings > 3.5).ravel() for g in ratings.groups])
     choice_ids = np.arange(len(choices))
-    for i, model in enumerate(ratings.models):
+    for i in range(len(ratings.models)):
         tiled_ratios = [np.tile(g.ratios[i], len(g.participants)) for g in ratings.groups]
         ratios = np.concatenate(tiled_ratios)
         finite = np.isfinite(ratios)
         fits = [
-            clustered_logit(choices[finite], {model: ratios[finite]}, first[finite], second[finite])
+            clustered_logit(choices[finite], ratios[finite], first[finite], second[finite])
             for first, second in ((people, choice_ids), (choice_ids, items))
         ]
-        errors = [fit["coefficients"][model].standard_error for fit in fits]
-        result = regress_choices(ratings, [model])
+        errors = [fit["estimate"].standard_error for fit in fits]
+        result = regress_choices(ratings, i)
         assert (result["participants"], result["items"]) == (100, len(set(items[finite])))
         assert result["choices"] + result["left_out"] == 16_500
-        assert errors[0] < errors[1] < 1.1 * result["coefficients"][model].standard_error
+        assert errors[0] < errors[1] < 1.1 * result["estimate"].standard_error
 
 
 # The sides of sentences are not published, so models have no bias towards a side

@@ -21,26 +21,24 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.families import SINGLE_TESTS
 from contstim.experiments.analysis.intervals import UNKNOWN, Estimate
 from contstim.experiments.analysis.ratings import Ratings, scope_mask, scopes_of, subset
-from contstim.optimization.selection.solver import linear_minimum
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import ArrayLike
 
     from contstim.experiments.analysis.tables import Row
-    from contstim.files.arrays import FloatArray, IntArray
+    from contstim.files.arrays import FloatArray
 
 _MIN_RANGE = 0.1  # warn if a typical ratio, relative to that of all trials, is smaller
 _MIN_EVENTS = 10  # warn if fewer choices agree, or disagree, with a model (Peduzzi et al. 1996)
 
 
-def regress_choices(ratings: Ratings, models: Sequence[str], *, level: float = 0.95) -> Row:
-    """Regress choices of sentence_2 on the log-probability ratios of one or several models.
+def regress_choices(ratings: Ratings, row: int, *, level: float = 0.95) -> Row:
+    """Regress choices of sentence_2 on the log-probability ratios of a model.
 
-    Ratios are log p(sentence_2) - log p(sentence_1), in nats. With several models, each coefficient
-    is the model's contribution in addition to the others. The order of the sentences does not
-    matter.
+    Ratios are log p(sentence_2) - log p(sentence_1), in nats. The order of the sentences does not
+    matter. `row` is the index of the model.
 
     Returns:
         The fields of `clustered_logit`, and `left_out`, the number of unused answers. Answers
@@ -48,32 +46,24 @@ def regress_choices(ratings: Ratings, models: Sequence[str], *, level: float = 0
         trial has probability zero.
 
     Raises:
-        InputError: if a model does not exist; for other errors, see `clustered_logit`.
+        InputError: see `clustered_logit`.
     """
-    unknown = [model for model in models if model not in ratings.models]
-    if unknown or not models:
-        raise InputError(
-            f"models must be some of {', '.join(ratings.models)}, got "
-            f"{', '.join(unknown) or 'none'}."
-        )
-    # One row per choice: all trials of the first participant, then those of the second, …
-    rows, groups = [ratings.models.index(model) for model in models], ratings.groups
+    # One entry per choice: all trials of the first participant, then those of the second, …
+    groups = ratings.groups
     sides = np.concatenate([np.sign(group.preferences).ravel() for group in groups])
-    ratios = [np.tile(group.ratios[rows], len(group.participants)) for group in groups]
-    all_ratios = np.concatenate(ratios, axis=1)  # (n_models, n_choices)
+    ratios = np.concatenate([np.tile(g.ratios[row], len(g.participants)) for g in groups])
     people = [name for group in groups for name in group.participants for _ in group.trials]
     items = [t.trial_id for group in groups for _ in group.participants for t in group.trials]
     is_given = np.concatenate([np.isfinite(group.ratings).ravel() for group in groups])
-    is_used = np.isfinite(all_ratios).all(axis=0) & (sides != 0)
-    finite_ratios = dict(zip(models, all_ratios[:, is_used], strict=True))
+    is_used = np.isfinite(ratios) & (sides != 0)
     clusters = np.array(people)[is_used], np.array(items)[is_used]
-    fitted = clustered_logit(sides[is_used] > 0, finite_ratios, *clusters, level=level)
+    fitted = clustered_logit(sides[is_used] > 0, ratios[is_used], *clusters, level=level)
     return {**fitted, "left_out": int((is_given & ~is_used).sum())}
 
 
 def clustered_logit(
     choices: ArrayLike,
-    differences: Mapping[str, FloatArray],
+    ratios: FloatArray,
     participants: ArrayLike,
     items: ArrayLike,
     *,
@@ -83,102 +73,62 @@ def clustered_logit(
 
     Args:
         choices: (n,), whether sentence_2 was chosen.
-        differences: predictor → (n,) finite values, sentence_2 minus sentence_1: a log-probability
-            ratio, or the difference of any other property of sentences.
+        ratios: (n,) finite log-probability ratios, nats, positive for sentence_2.
         participants: (n,), the participant who made each choice.
         items: (n,), the item of each choice.
-        level: confidence level of the intervals.
+        level: confidence level of the interval.
 
     Returns:
-        `coefficients` is predictor → log odds of choosing sentence_2 per unit (nats for ratios).
-        Degrees of freedom are one less than the number of participants or items, whichever is
-        smaller. `choices`, `participants` and `items` are counts. `repaired` is True if negative
-        eigenvalues of the covariance were set to 0 (Cameron et al., section 2.3). This occurs if
-        there are few participants or items. Standard errors are then too small.
+        `estimate` is the log odds of choosing sentence_2 per nat. Degrees of freedom are one less
+        than the number of participants or items, whichever is smaller. `choices`, `participants`
+        and `items` are counts. `repaired` is True if a negative variance of the estimate was set to
+        0 (Cameron et al., section 2.3). This occurs if there are few participants or items. The
+        standard error is then too small.
 
     Raises:
-        InputError: if there are fewer than two participants or items; if a predictor is not finite,
-            or is zero everywhere; if predictors are collinear; or if a weighted sum of predictors
-            agrees with all choices, so that no finite estimate exists.
+        InputError: if there are fewer than two participants or items; if all ratios are zero; or if
+            the ratios agree with all choices or contradict all choices, so that no finite estimate
+            exists.
     """
+    from statsmodels.discrete.discrete_model import Logit
+    from statsmodels.tools.sm_exceptions import ConvergenceWarning, PerfectSeparationWarning
+
     chosen = np.asarray(choices, np.float64)
     ways = [np.unique(np.asarray(way), return_inverse=True)[1] for way in (participants, items)]
     clusters = np.stack(ways, axis=1).astype(np.int64)  # (n, 2), numbered from 0
-    counts = clusters.max(axis=0, initial=-1) + 1
-    for name, count in zip(("participants", "items"), counts, strict=True):
+    sizes = (clusters.max(axis=0, initial=-1) + 1).tolist()
+    counts: dict[str, int] = dict(zip(("participants", "items"), sizes, strict=True))
+    for name, count in counts.items():
         if count < 2:
             raise InputError(
                 f"Standard errors clustered by {name} need at least 2 {name}, got {count}."
             )
-    for name, column in differences.items():
-        if not np.isfinite(column).all() or not np.any(column):
-            raise InputError(
-                f"The predictor {name!r} has values that are not finite, or all its values are "
-                "zero, so that it predicts nothing."
-            )
-    values = np.stack([np.asarray(column, np.float64) for column in differences.values()], axis=1)
-    estimates, covariance = _fit(chosen, values, clusters)
-    # The two-way clustered V = V(participants) + V(items) - V(both) may have negative eigenvalues
-    eigenvalues, vectors = np.linalg.eigh(covariance)
-    repaired = bool(eigenvalues.min() < -1e-12 * eigenvalues.max())
-    if repaired:
-        covariance = (vectors * np.maximum(eigenvalues, 0)) @ vectors.T
-    errors = np.sqrt(np.maximum(np.diag(covariance), 0))
-    freedom = int(counts.min()) - 1
-    coefficients = {
-        name: Estimate.by_t(value, error, freedom, level)
-        for name, value, error in zip(differences, estimates.tolist(), errors.tolist(), strict=True)
-    }
-    sizes = dict(zip(("participants", "items"), counts.tolist(), strict=True))
-    return {"coefficients": coefficients, "choices": len(chosen), **sizes, "repaired": repaired}
-
-
-def _fit(
-    chosen: FloatArray, values: FloatArray, clusters: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return estimates, (n_predictors,), and their clustered covariance matrix."""
-    from statsmodels.discrete.discrete_model import Logit
-    from statsmodels.tools.sm_exceptions import ConvergenceWarning, PerfectSeparationWarning
-
-    # Predictors are scaled to unit size, because ratios of tens of nats are ill-conditioned
+    if not ratios.any():
+        raise InputError("All ratios of the model are zero, so that it predicts nothing.")
+    # Ratios are scaled to unit size, because ratios of tens of nats are ill-conditioned
+    values = ratios[:, None]
     scale = np.sqrt((values**2).mean(axis=0))
-    scaled = values / scale
-    if np.linalg.matrix_rank(scaled) < scaled.shape[1]:
-        raise InputError("The predictors are collinear. Remove some of them.")
+    towards = np.where(chosen > 0, ratios, -ratios)  # positive if the choice agrees with the model
     separation_error = InputError(
-        "The predictors separate the choices perfectly, so the fit has no finite "
-        "coefficient. Add trials, or remove predictors."
+        "The ratios separate the choices perfectly, so the fit has no finite coefficient. Add "
+        "trials."
     )
-    if separating_direction(np.where(chosen[:, None] > 0, -scaled, scaled)).any():
+    if towards.min() >= 0 or towards.max() <= 0:
         raise separation_error
     with warnings.catch_warnings():
         for warning in (ConvergenceWarning, PerfectSeparationWarning, RuntimeWarning):
             warnings.simplefilter("error", warning)
         try:
-            fitted = Logit(chosen, scaled).fit(
+            fitted = Logit(chosen, values / scale).fit(
                 disp=False, cov_type="cluster", cov_kwds={"groups": clusters}
             )
         except (ConvergenceWarning, PerfectSeparationWarning, RuntimeWarning) as error:
             raise separation_error from error
-    return fitted.params / scale, fitted.cov_params() / np.outer(scale, scale)
-
-
-def separating_direction(rows: FloatArray) -> FloatArray:
-    """Return weights of predictors that separate the choices; zeros if there are none.
-
-    The product of such weights with each row is at most 0, and with at least one row below 0. If
-    and only if such weights exist, the likelihood has no maximum (Albert & Anderson 1984). A linear
-    program searches for them (Konis 2007).
-
-    Args:
-        rows: (n_rows, n_predictors), one row for each observation. Weights whose product with the
-            row is positive make the observation less likely.
-    """
-    rows = np.unique(rows, axis=0)
-    # The linear program has values from 0 to 1, the weights have values from -1 to 1
-    direction = 2 * linear_minimum(rows.sum(axis=0), rows, rows.sum(axis=1) / 2) - 1
-    separates = (rows @ direction).sum() < -1e-9
-    return direction if separates else np.zeros(rows.shape[1])
+    # The two-way clustered V = V(participants) + V(items) - V(both) may be negative
+    variance = float((fitted.cov_params() / scale**2)[0, 0])
+    slope, error = float((fitted.params / scale)[0]), float(np.sqrt(max(0.0, variance)))
+    estimate = Estimate.by_t(slope, error, min(sizes) - 1, level)
+    return {"estimate": estimate, "choices": len(chosen), **counts, "repaired": variance < 0}
 
 
 def regressions(ratings: Ratings, level: float) -> Iterator[Row]:
@@ -197,8 +147,8 @@ def regressions(ratings: Ratings, level: float) -> Iterator[Row]:
             rated = subset(ratings, [mask[row] for mask in masks])
             typical, everywhere = _typical_ratio(rated, row), _typical_ratio(ratings, row)
             try:
-                fit = regress_choices(rated, [model], level=level)
-                slope = fit["coefficients"][model]
+                fit = regress_choices(rated, row, level=level)
+                slope = fit["estimate"]
                 counts = [fit[name] for name in ("choices", "participants", "items", "left_out")]
                 note = "; ".join(_cautions(rated, row, fit["repaired"], typical, everywhere))
             except InputError as error:

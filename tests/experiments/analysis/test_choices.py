@@ -192,7 +192,9 @@ def test_missing_ratings_are_left_out_of_means_and_models() -> None:
     with pytest.raises(InputError, match=r"No participant remains: g1p0: rated \d+ of 48 trials"):
         analyze(SLIDER_EXPERIMENT.trials, responses, SLIDER_EXPERIMENT.scores)
     n_rated = len(responses) - len(responses[::7])
-    assert regress_choices(ratings, [model])["choices"] == ratings.size == n_rated
+    assert (
+        regress_choices(ratings, ratings.models.index(model))["choices"] == ratings.size == n_rated
+    )
     complete_fit = fit_mixed(gather_ratings(SLIDER_EXPERIMENT.responses), [model])
     fit = fit_mixed(ratings, [model])
     assert np.sign(fit[model]["typical_effect"]) == np.sign(complete_fit[model]["typical_effect"])

@@ -30,7 +30,7 @@ from contstim.experiments.analysis.mixed.laplace import (
     RatedBlock,
     block_likelihood,
 )
-from contstim.experiments.analysis.regression import separating_direction
+from contstim.optimization.selection.solver import linear_minimum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -286,8 +286,26 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
             np.hstack([np.zeros((n_finite - 1, n_slopes)), -np.diff(scheme.matrix, axis=0)]),
         ]
     )
-    if np.abs(separating_direction(rows)[:n_slopes]).max() > 1e-9:
+    if np.abs(_separating_direction(rows)[:n_slopes]).max() > 1e-9:
         raise InputError(
             "Some ratios agree with all ratings without exception (separation), so the fit "
             "has no finite coefficient. Add trials or participants, or remove models."
         )
+
+
+def _separating_direction(rows: FloatArray) -> FloatArray:
+    """Return weights of predictors that separate the ratings; zeros if there are none.
+
+    The product of such weights with each row is at most 0, and with at least one row below 0. If
+    and only if such weights exist, the likelihood has no maximum (Albert & Anderson 1984). A linear
+    program searches for them (Konis 2007).
+
+    Args:
+        rows: (n_rows, n_predictors), one row for each observation. Weights whose product with the
+            row is positive make the observation less likely.
+    """
+    rows = np.unique(rows, axis=0)
+    # The linear program has values from 0 to 1, the weights have values from -1 to 1
+    direction = 2 * linear_minimum(rows.sum(axis=0), rows, rows.sum(axis=1) / 2) - 1
+    separates = (rows @ direction).sum() < -1e-9
+    return direction if separates else np.zeros(rows.shape[1])
