@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -25,7 +25,6 @@ from contstim.experiments.analysis.intervals import Interval, Uncertainty, uncer
 from contstim.experiments.analysis.measures import evaluate, known_mean, measures_of
 from contstim.experiments.analysis.ratings import TESTING, Ratings, Scope, scope_mask, scopes_of
 from contstim.experiments.analysis.signed_ranks import (
-    PairedTest,
     rank_biserial_interval,
     signed_rank_interval,
     signed_rank_test,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 
     from contstim.experiments.analysis.families import Correction, ModelContrast
     from contstim.experiments.analysis.measures import Measure, ParticipantScores
+    from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import BoolArray, FloatArray
     from contstim.items.scale import Scale
     from contstim.items.stimuli import Trial
@@ -200,9 +200,9 @@ class Result:
         return frozenset().union(*(pair for pair in sides if side in pair)) - {side, CEILING}
 
 
-_Test: TypeAlias = "tuple[FloatArray, FloatArray, Uncertainty, PairedTest]"
-"""A contrast before correction: values of units on both sides, (n_units,), uncertainty of their
-difference, and the test."""
+_Test: TypeAlias = "tuple[FloatArray, FloatArray, Uncertainty, Row]"
+"""A contrast before correction: values of units on both sides, (n_units,), the uncertainty of the
+difference, and the result of the test (see `signed_rank_test`)."""
 
 
 def compare(
@@ -251,7 +251,7 @@ def compare(
         uncertainty = uncertainty_of(groups, shares, measure.lowest, Side(first, second, ceiling))
         test = _crossed_test(*pair, uncertainty) if units == "crossed" else signed_rank_test(*pair)
         tests.append((*pair, uncertainty, test))
-    n_units = [test.n_units for *_, test in tests if np.isfinite(test.p_value)]
+    n_units = [test["n_units"] for *_, test in tests if np.isfinite(test["p_value"])]
     limits = detectability(n_units, sampling.false_discovery_rate, sampling.correction)
     if units == "crossed":
         # The p-value of a crossed test has no lower bound
@@ -321,15 +321,12 @@ def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling:
     return "groups"
 
 
-def _crossed_test(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> PairedTest:
-    """Return the t-test; its `statistic` is Student's t, and its `rank_biserial` is nan.
-
-    Units are participants.
-    """
+def _crossed_test(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> Row:
+    """Return the t-test; `statistic` is Student's t, `rank_biserial` is nan, units are people."""
     variance = float(uncertainty.components.variance)
     statistic = known_mean(first - second) / np.sqrt(variance) if variance > 0 else np.nan
-    people, p_value = uncertainty.components.people, float(uncertainty.p_values())
-    return PairedTest(people, float(statistic), np.nan, p_value)
+    sizes = {"n_units": uncertainty.components.people, "statistic": float(statistic)}
+    return {**sizes, "rank_biserial": np.nan, "p_value": float(uncertainty.p_values())}
 
 
 def _comparison_rows(
@@ -340,10 +337,10 @@ def _comparison_rows(
     limits: Detectability,
 ) -> list[Comparison]:
     kind, rate = sampling.correction, sampling.false_discovery_rate
-    p_values = np.array([test.p_value for *_, test in tests])
+    p_values = np.array([test["p_value"] for *_, test in tests])
     # Smallest possible p-values, for `testable`. Crossed tests have no such bound.
     crossed, margin = sampling.units == "crossed", sampling.smallest_effect
-    least = [0.0 if crossed else smallest_p_value(test.n_units) for *_, test in tests]
+    least = [0.0 if crossed else smallest_p_value(test["n_units"]) for *_, test in tests]
     equivalence = np.array(
         [uncertainty.equivalence_p_value(margin) for _, _, uncertainty, _ in tests]
     )
@@ -367,11 +364,13 @@ def _comparison_rows(
     rows = []
     for contrast, test, cells in zip(family, tests, columns, strict=True):
         decided: dict[str, Any] = dict(zip(decisions, cells, strict=True))
-        first, second, uncertainty, ranks = test
+        first, second, uncertainty, result = test
         interval = _test_interval(test, decided["alpha"], sampling)
         difference, residual = known_mean(first - second), uncertainty.components.residual
         unit = np.sqrt(residual) if residual > 0 else np.nan
-        biserial = rank_biserial_interval(ranks.n_units, ranks.rank_biserial, sampling.level)
+        biserial = rank_biserial_interval(
+            result["n_units"], result["rank_biserial"], sampling.level
+        )
         is_equivalent = decided["equivalence_adjusted"] < rate
         default = "undecided" if decided["testable"] else "untestable"
         comparison = Comparison(
@@ -381,7 +380,7 @@ def _comparison_rows(
             value_second=known_mean(second),
             difference=difference,
             interval=interval,
-            **asdict(ranks),
+            **result,
             holds_for=_HOLDS_FOR.get(units, uncertainty.components.population),
             standardised=float(difference / unit),
             low_standardised=float(interval.low / unit),

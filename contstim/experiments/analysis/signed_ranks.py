@@ -7,8 +7,6 @@ matched-pairs rank-biserial correlation (Kerby 2014).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import FloatArray
 
 # Computed differences that should be equal may differ in the last bits. They are rounded to this
@@ -26,41 +25,29 @@ _MAX_EXACT = 50  # maximum number of pairs for which the distribution without ti
 _MAX_SHIFT = 6.0  # in standard deviations; with a larger mean, all differences have one sign
 
 
-@dataclass(frozen=True)
-class PairedTest:
-    """A test of paired values; without pairs, all values except `n_units` are nan.
-
-    Attributes:
-        n_units: number of pairs, including those without a difference.
-        statistic: smaller sum of ranks in Wilcoxon's test, t in Student's test.
-        rank_biserial: effect size from -1 (always lower) to 1 (always higher).
-    """
-
-    n_units: int
-    statistic: float
-    rank_biserial: float
-    p_value: float
-
-
 def smallest_p_value(units: int) -> float:
     """Return the smallest possible two-sided p-value, that of differences with one sign."""
     return min(1.0, 2 * 0.5**units)
 
 
-def signed_rank_test(first: FloatArray, second: FloatArray) -> PairedTest:
-    """Run Wilcoxon's test on pairs of values.
+def signed_rank_test(first: FloatArray, second: FloatArray) -> Row:
+    """Run Wilcoxon's test on pairs of values. Pairs with a nan are left out.
 
-    P-values are those of `signed_rank_p_values`. Pairs with a nan are left out.
+    Returns:
+        `n_units`: number of pairs, including pairs without a difference. `statistic`: smaller sum
+        of ranks. `rank_biserial`: effect size from -1 (always lower) to 1 (always higher).
+        `p_value`: see `signed_rank_p_values`. Without pairs, all values except `n_units` are nan.
     """
     differences = _round_differences(first - second)[None]
     n = int((~np.isnan(differences)).sum())
-    results = (np.nan, np.nan, np.nan)
-    if n:
-        # The positive ranks sum to (total + signed) / 2, the negative ones to (total - signed) / 2.
-        signed, total = float(_signed_ranks(differences).sum()), n * (n + 1) / 2
-        p_value = float(signed_rank_p_values(differences)[0])
-        results = ((total - abs(signed)) / 2, signed / total, p_value)
-    return PairedTest(n, *results)
+    # The positive ranks sum to (total + signed) / 2, the negative ones to (total - signed) / 2
+    signed, total = float(_signed_ranks(differences).sum()), n * (n + 1) / 2
+    return {
+        "n_units": n,
+        "statistic": (total - abs(signed)) / 2 if n else np.nan,
+        "rank_biserial": signed / total if n else np.nan,
+        "p_value": float(signed_rank_p_values(differences)[0]),
+    }
 
 
 def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[float, float]:
@@ -218,30 +205,15 @@ def _exact_p_values(differences: FloatArray) -> FloatArray:
     Args:
         differences: (n_tests, n_pairs), rounded; each test has 1 to 13 values that are not nan.
     """
-    # (n_tests, at most 13); average ranks are multiples of one half, so doubled ranks are integers
+    # Average ranks are multiples of one half, so doubled ranks are integers
     doubled = np.rint(2 * _signed_ranks(differences)).astype(np.int64)
-    used = np.argsort(-np.abs(doubled), axis=1)[:, :_MAX_ENUMERATED]  # the others are zero
-    doubled = np.take_along_axis(doubled, used, axis=1)
-    # Doubled ranks, in descending order, are the digits of one number, which identifies the pattern
-    # of ties
-    digits = (2 * _MAX_ENUMERATED + 1) ** np.arange(doubled.shape[1])
-    _, first, pattern = np.unique(np.abs(doubled) @ digits, return_index=True, return_inverse=True)
-    positive = np.where(doubled > 0, doubled, 0).sum(axis=1)
-    tables = np.stack([_null_p_values(tuple(ranks)) for ranks in np.abs(doubled[first]).tolist()])
-    return np.asarray(tables[pattern, positive])
-
-
-@cache
-def _null_p_values(doubled: tuple[int, ...]) -> FloatArray:
-    """Return `_sign_p_values`, padded with nan to the same length for every number of pairs.
-
-    This length is 1 + the largest doubled sum of the ranks of 13 pairs. The cache stays small,
-    because there are fewer than 2^14 patterns of ties.
-    """
-    p_values = _sign_p_values(doubled)
-    table = np.full(_MAX_ENUMERATED * (_MAX_ENUMERATED + 1) + 1, np.nan)
-    table[: len(p_values)] = p_values
-    return table
+    sums = np.where(doubled > 0, doubled, 0).sum(axis=1)
+    ranks, pattern = np.unique(np.sort(np.abs(doubled)), axis=0, return_inverse=True)
+    p_values = np.empty(len(differences))
+    for index, doubled_ranks in enumerate(ranks.tolist()):
+        has_pattern = pattern == index
+        p_values[has_pattern] = _sign_p_values(doubled_ranks)[sums[has_pattern]]
+    return p_values
 
 
 def _sign_p_values(doubled: Iterable[int]) -> FloatArray:
