@@ -21,7 +21,8 @@ from time import perf_counter
 
 import numpy as np
 
-from contstim.experiments.analysis.crossed import GroupJackknife, Side, blocks_of, jackknife
+from contstim.experiments.analysis.crossed import GroupJackknife, blocks_of, jackknife
+from contstim.experiments.analysis.families import CEILING
 from contstim.experiments.analysis.intervals import Uncertainty, uncertainty_of
 from contstim.experiments.analysis.measures import ACCURACY, COSINE, Measure, signed_ranks
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings
@@ -274,13 +275,13 @@ def simulate(layout: Layout, options: argparse.Namespace) -> None:
                 ]
                 shares = np.ones(len(groups))
                 for k in range(len(KINDS)):
-                    side = Side(0, (None, 2, 1, None)[k], ceiling=k == 3)
-                    uncertainty = uncertainty_of(groups, shares, MEASURES[m].lowest, side)
+                    second = (None, 2, 1, CEILING)[k]
+                    uncertainty = uncertainty_of(groups, shares, MEASURES[m].lowest, 0, second)
                     if not uncertainty.components.people:
                         continue
                     results[m][k].add(uncertainty, truth[m, k])
                     if k == 2:
-                        blocks = blocks_of(groups, shares, Side(0, 1))
+                        blocks = blocks_of(groups, shares, 0, 1)
                         people = np.concatenate([b.values for b in blocks])[None]
                         means = np.array([b.values.mean() for b in blocks])[None]
                         by_unit = [signed_rank_p_values(x)[0] for x in (means, people)]

@@ -25,10 +25,11 @@ Leading axes of arrays, written …, are experiments that are simulated together
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.experiments.analysis.families import CEILING
 from contstim.experiments.analysis.measures import Measure, evaluate_group
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class GroupJackknife:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A model's values (or differences, see `Side`) for all people who rated the same items.
+    """A model's values (or differences, see `blocks_of`) for all people who rated the same items.
 
     Attributes:
         values: (…, n_people).
@@ -199,40 +200,33 @@ def jackknife_of_means(
     return GroupJackknife(values, lower, influence, lower_influence, mask, items)
 
 
-class Side(NamedTuple):
-    """A model's value, or its difference from another model or from the model's noise ceiling.
-
-    Attributes:
-        first: index of the model.
-        second: index of the model that is subtracted, if any.
-        ceiling: whether the model's lower noise ceiling is subtracted.
-    """
-
-    first: int
-    second: int | None = None
-    ceiling: bool = False
-
-
 def blocks_of(
-    groups: Iterable[GroupJackknife], shares: FloatArray, side: Side
+    groups: Iterable[GroupJackknife],
+    shares: FloatArray,
+    first: int,
+    second: int | str | None = None,
 ) -> tuple[Block, ...]:
-    """Return the blocks of all groups for a model's value or difference.
+    """Return the blocks of all groups for a model's value, or for a difference.
 
     A group is left out if it lacks the value, or one of the two values of the difference. Groups
     that saw the same items are one block.
 
-    `shares`, (n_groups,), are the weights of groups in the mean.
+    Args:
+        groups: results of the groups.
+        shares: (n_groups,), weights of groups in the mean.
+        first: index of the model.
+        second: what is subtracted from the model's value: the index of another model, or `CEILING`
+            for the model's lower noise ceiling. By default, nothing is subtracted.
     """
-    first, second, ceiling = side
     parts: dict[tuple[int, ...], list[Block]] = {}
     total = 0.0
     for group, share in zip(groups, shares.tolist(), strict=True):
         values, influence = group.values[..., first], group.influence[..., first, :]
         used, means = group.mask[first], 1
-        if ceiling:
+        if second == CEILING:
             values = values - group.lower[..., first]
             influence = influence - group.lower_influence[..., first, :]
-        elif second is not None:
+        elif isinstance(second, int):
             values = values - group.values[..., second]
             influence = influence - group.influence[..., second, :]
             means += int((used != group.mask[second]).any())

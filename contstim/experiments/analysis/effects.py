@@ -10,7 +10,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis import SMALLEST_EFFECT
-from contstim.experiments.analysis.crossed import Side, item_numbers, jackknife
+from contstim.experiments.analysis.crossed import item_numbers, jackknife
 from contstim.experiments.analysis.families import (
     CEILING,
     CORRECTIONS,
@@ -235,20 +235,20 @@ def compare(
     counts = np.sum([mask.sum(axis=1) for mask in masks], axis=0)  # (n_models,) trials
     models: list[ModelMean] = []
     for column in np.flatnonzero(counts).tolist():
-        uncertainty = uncertainty_of(groups, shares, measure.lowest, Side(column))
+        uncertainty = uncertainty_of(groups, shares, measure.lowest, column)
         value, below, above = (known_mean(kind[:, column]) for kind in (values, lower, upper))
         interval, n_trials = uncertainty.interval(sampling.level), int(counts[column])
         models.append(ModelMean(names[column], value, interval, below, above, n_trials))
     family = _family_of(contrasts, [row.model for row in models])
     tests: list[_Test] = []
     for contrast in family:
-        first, ceiling = names.index(contrast[0]), contrast[1] == CEILING
+        first, has_ceiling = names.index(contrast[0]), contrast[1] == CEILING
+        second = CEILING if has_ceiling else names.index(contrast[1])
         # The ceiling on a model's own trials is in the model's column of `lower`
-        second = None if ceiling else names.index(contrast[1])
-        second_values = lower[:, first] if second is None else values[:, second]
+        second_values = lower[:, first] if has_ceiling else values[:, second]
         is_known = ~np.isnan(values[:, first] - second_values)
         pair = (values[is_known, first], second_values[is_known])
-        uncertainty = uncertainty_of(groups, shares, measure.lowest, Side(first, second, ceiling))
+        uncertainty = uncertainty_of(groups, shares, measure.lowest, first, second)
         test = _crossed_test(*pair, uncertainty) if units == "crossed" else signed_rank_test(*pair)
         tests.append((*pair, uncertainty, test))
     n_units = [test["n_units"] for *_, test in tests if np.isfinite(test["p_value"])]

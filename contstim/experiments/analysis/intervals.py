@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from contstim.experiments.analysis.crossed import blocks_of, variance_components
+from contstim.experiments.analysis.families import CEILING
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from contstim.experiments.analysis.crossed import GroupJackknife, Side, VarianceComponents
+    from contstim.experiments.analysis.crossed import GroupJackknife, VarianceComponents
     from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.measures import Measure
     from contstim.files.arrays import FloatArray
@@ -195,21 +196,25 @@ class Uncertainty(NamedTuple):
 
 
 def uncertainty_of(
-    groups: Iterable[GroupJackknife], shares: FloatArray, lowest: float, side: Side
+    groups: Iterable[GroupJackknife],
+    shares: FloatArray,
+    lowest: float,
+    first: int,
+    second: int | str | None = None,
 ) -> Uncertainty:
-    """Compute the uncertainty of a value or difference.
+    """Compute the uncertainty of a model's value, or of a difference.
 
-    `shares`, (n_groups,), are the weights of groups in a mean. `lowest` is the lowest value of the
-    measure, whose highest value is 1. Intervals are clipped to the possible values or differences.
+    `lowest` is the lowest value of the measure, whose highest value is 1. Intervals are clipped to
+    the possible values or differences. The other arguments are those of `blocks_of`.
     """
-    blocks = blocks_of(groups, shares, side)
+    blocks = blocks_of(groups, shares, first, second)
     reason = "no group rated trials of both models"
-    if side.ceiling:
+    if second == CEILING:
         reason = "no group has a ceiling: each has one participant"
     components = variance_components(blocks, reason)
     estimate = np.asarray(sum(block.values @ block.weights for block in blocks), np.float64)
     span = np.asarray(1 - lowest)
-    if side.second is None and not side.ceiling:
+    if second is None:
         return Uncertainty(estimate, components, span, (lowest, 1.0), is_value=True)
     # Largest distance between the difference on one item and the mean difference. If the mean
     # difference is 0, this distance is the span of the measure. If one model is always right and

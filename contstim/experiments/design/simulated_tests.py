@@ -17,13 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.analysis.crossed import (
-    Side,
-    blocks_of,
-    jackknife_of_means,
-    variance_components,
-)
+from contstim.experiments.analysis.crossed import blocks_of, jackknife_of_means, variance_components
 from contstim.experiments.analysis.families import (
+    CEILING,
     FALSE_DISCOVERY_RATE,
     adjust,
     every_contrast,
@@ -71,8 +67,10 @@ def significantly_better(
     pairs = list(combinations(range(n_models), 2))
     if units == "crossed":
         groups, shares = group_jackknives(answers, sides, evaluates), np.ones(len(evaluates))
-        family = [Side(*pair) for pair in pairs] + [Side(m, ceiling=True) for m in range(n_models)]
-        uncertainties = [uncertainty_of(groups, shares, ACCURACY.lowest, side) for side in family]
+        family = [*pairs, *((model, CEILING) for model in range(n_models))]
+        uncertainties = [
+            uncertainty_of(groups, shares, ACCURACY.lowest, *sides) for sides in family
+        ]
         tests = [(uncertainty.estimate, uncertainty.p_values()) for uncertainty in uncertainties]
         differences, p_values = (
             np.stack([np.broadcast_to(x, experiments) for x in kind], axis=1)
@@ -301,7 +299,7 @@ def measure_precision(
         rows = trials.draw(rows_by_group, -(-_N_EXPERIMENTS // len(populations)), rng)
         answers = [population.answers(group_rows, people, rng) for group_rows in rows]
         groups = group_jackknives(answers, [trials.sides[group_rows] for group_rows in rows], masks)
-        blocks = [blocks_of(groups, np.ones(len(groups)), Side(*pair)) for pair in pairs]
+        blocks = [blocks_of(groups, np.ones(len(groups)), *pair) for pair in pairs]
         components = [variance_components(of_pair) for of_pair in blocks]
         parts.append([[np.mean(x) for x in (c.variance, c.person, c.answers)] for c in components])
         freedoms.append([np.broadcast_to(c.freedom, len(rows[0])) for c in components])

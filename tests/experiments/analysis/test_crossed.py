@@ -8,12 +8,12 @@ from scipy.stats import ttest_1samp
 from contstim.experiments.analysis.crossed import (
     Block,
     GroupJackknife,
-    Side,
     blocks_of,
     jackknife,
     jackknife_of_means,
     variance_components,
 )
+from contstim.experiments.analysis.families import CEILING
 from contstim.experiments.analysis.intervals import uncertainty_of
 from contstim.experiments.analysis.measures import MEASURES, Measure
 from contstim.experiments.analysis.ratings import Scope, scope_mask, subset
@@ -102,7 +102,7 @@ def test_variance_matches_the_corrected_bootstrap(measure: Measure) -> None:
         both, items, people = samples.var(axis=1)
         corrected = n / (n - 1) * people + k / (k - 1) * items
         corrected -= n * k / ((n - 1) * (k - 1)) * (both - items - people)
-        components = variance_components(blocks_of(groups, np.ones(1), Side(first, second)))
+        components = variance_components(blocks_of(groups, np.ones(1), first, second))
         assert components.of_items[0] == pytest.approx(k / (k - 1) * items, rel=0.12)
         assert components.of_people[0] == pytest.approx(n / (n - 1) * people, rel=0.12)
         assert components.variance == pytest.approx(max(corrected, 0), rel=0.2)
@@ -176,18 +176,18 @@ def test_experiments_at_once_match_single_experiments(sizes: tuple[int, ...], pe
                 for a, c in zip(agreements, ceilings, strict=True)
             ]
         )
-    for side in (Side(0, 1), Side(0, 2), Side(1, 2), Side(1, ceiling=True), Side(0)):
+    for first, second in ((0, 1), (0, 2), (1, 2), (1, CEILING), (0, None)):
         shares = np.ones(len(sizes))
-        joint = uncertainty_of(joint_jackknives, shares, 0.0, side)
+        joint = uncertainty_of(joint_jackknives, shares, 0.0, first, second)
         for e in range(5):
             groups = [jackknives[e] for jackknives in single_jackknives]
-            single = uncertainty_of(groups, shares, 0.0, side)
+            single = uncertainty_of(groups, shares, 0.0, first, second)
             for name in ("variance", "freedom", "residual", "person", "answers"):
                 expected = getattr(single.components, name)
                 values = np.broadcast_to(getattr(joint.components, name), 5)
                 assert values[e] == pytest.approx(float(expected), rel=1e-9, abs=1e-15)
             assert joint.estimate[e] == pytest.approx(float(single.estimate))
-            if side.second is not None:
+            if isinstance(second, int):
                 assert joint.p_values()[e] == pytest.approx(float(single.p_values()), nan_ok=True)
 
 
