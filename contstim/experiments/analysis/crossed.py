@@ -120,7 +120,6 @@ class VarianceComponents:
     person: FloatArray
     answers: FloatArray
     people: int
-    items: int
     items_each: float
     independent: float
     population: str
@@ -265,7 +264,7 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
     nan = np.array(np.nan)
     if not blocks:
         nothing = (nan, nan), (nan, nan), nan, nan, nan
-        return VarianceComponents(nan, nan, *nothing, 0, 0, 0.0, 0.0, NEITHER, reason)
+        return VarianceComponents(nan, nan, *nothing, 0, 0.0, 0.0, NEITHER, reason)
     items, items_freedom, shared = _over_items(blocks)
     person, answers, answers_freedom = _over_people(blocks)
     sizes, spare = [len(b.weights) for b in blocks], [b.spare_items for b in blocks]
@@ -306,7 +305,7 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
     of_people = (weight * person, np.array(float(freedom))) if freedom else (nan, nan)
     uncertainties = (variance, np.maximum(1.0, all_freedom), of_items, of_people)
     independent = float(sum(sizes)) if population == PEOPLE else items_per_mean
-    numbers = (sum(sizes), different, items_per_mean, independent)
+    numbers = (sum(sizes), items_per_mean, independent)
     return VarianceComponents(*uncertainties, residual, person, answers, *numbers, population, note)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from contstim.experiments.analysis.signed_ranks import (
     signed_rank_test,
     smallest_p_value,
 )
+from contstim.files.tables import cells_by_name
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
@@ -288,7 +289,7 @@ def unit_kind(
     evaluation: ParticipantScores, units: Units | None
 ) -> Literal["groups", "participants"]:
     """Return the units whose means are reported; for crossed tests, groups if there are several."""
-    alone = units == "crossed" and len(evaluation.group_numbers) == 1
+    alone = units == "crossed" and len(np.unique(evaluation.groups)) == 1
     return "participants" if alone or units == "participants" else "groups"
 
 
@@ -359,11 +360,10 @@ def _comparison_rows(
         f"{quantity(len(family) - ceilings, 'pair')} of models, "
         f"{quantity(ceilings, 'model')} against the ceiling"
     )
-    columns = zip(*(column.tolist() for column in decisions.values()), strict=True)
+    decided_rows = cells_by_name({name: column.tolist() for name, column in decisions.items()})
     units = sampling.units or "groups"
     rows = []
-    for contrast, test, cells in zip(family, tests, columns, strict=True):
-        decided: dict[str, Any] = dict(zip(decisions, cells, strict=True))
+    for contrast, test, decided in zip(family, tests, decided_rows, strict=True):
         first, second, uncertainty, result = test
         interval = _test_interval(test, decided["alpha"], sampling)
         difference, residual = known_mean(first - second), uncertainty.components.residual

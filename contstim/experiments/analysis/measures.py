@@ -262,14 +262,9 @@ class ParticipantScores:
     upper: FloatArray
     n_trials: IntArray
 
-    @property
-    def group_numbers(self) -> IntArray:
-        """Group numbers in ascending order."""
-        return np.unique(self.groups)
-
     def of_groups(self, values: FloatArray) -> FloatArray:
         """Return means over the participants of each group, (n_groups, n_models)."""
-        return np.stack([values[self.groups == g].mean(axis=0) for g in self.group_numbers])
+        return np.stack([values[self.groups == g].mean(axis=0) for g in np.unique(self.groups)])
 
 
 def evaluate(ratings: Ratings, measure: Measure, masks: Sequence[BoolArray]) -> ParticipantScores:

@@ -30,12 +30,12 @@ from contstim.experiments.responses.alignment import Imported
 from contstim.experiments.responses.table import UNKNOWN, Response
 from contstim.files.files import decoding
 from contstim.files.tables import (
-    needed_columns,
     number,
     parsed,
     parsed_columns,
     read_csv,
     read_table,
+    text,
     whole_number,
 )
 from contstim.items.scores import ScoreTable
@@ -98,22 +98,17 @@ def read_natural_pairs(folder: Path | str) -> tuple[Pair, ...]:
     """
     path = Path(folder) / _PAIRS
     rows = read_stimulus_scores(folder).rows
-    table = _read_columns(
-        path,
-        ("model_1", "model_2", "sentence1", "sentence2"),
-        tuple(f"s{s}_ranked_log_prob_model_{m}" for s in (1, 2) for m in (1, 2)),
-    )
+    ranks_of = [f"s{s}_ranked_log_prob_model_{m}" for s in (1, 2) for m in (1, 2)]
+    table = _read_columns(path, ("model_1", "model_2"), ("sentence1", "sentence2"), ranks_of)
     pairs = []
     for model_1, model_2, first, second, *ranks in table:
-        sentences = (Sentence.parse(first), Sentence.parse(second))
+        sentences = (first, second)
         for sentence in sentences:
             if sentence not in rows:
                 raise InputError(f"{path}: {sentence.text!r} has no published scores.")
         trial_id = content_id("pair", model_1, model_2, *sentences)
         stimulus_rows = (rows[sentence] for sentence in sentences)
-        pairs.append(
-            Pair(trial_id, model_1, model_2, *sentences, *stimulus_rows, *map(float, ranks))
-        )
+        pairs.append(Pair(trial_id, model_1, model_2, *sentences, *stimulus_rows, *ranks))
     return tuple(pairs)
 
 
@@ -130,11 +125,12 @@ def read_triplets(folder: Path | str, *, selected: bool = False) -> tuple[Triple
     """
     path = Path(folder) / _TRIPLETS.format("_best10" if selected else "")
     # Column order: natural, synthetic_1 (S2 in the files), synthetic_2, each under both models
-    names = tuple(f"lp_{s}_given_m{m}" for s in ("N", "S2", "S1") for m in (1, 2))
+    texts = ("N", "S2", "S1")
+    scores = [f"lp_{s}_given_m{m}" for s in texts for m in (1, 2)]
     triplets = []
-    for model_1, model_2, *cells in _read_columns(path, ("m1", "m2", "N", "S2", "S1"), names):
-        natural, synthetic_1, synthetic_2 = map(Sentence.parse, cells[:3])
-        natural_1, natural_2, rejected_1, accepted_1, accepted_2, rejected_2 = map(float, cells[3:])
+    for model_1, model_2, *cells in _read_columns(path, ("m1", "m2"), texts, scores):
+        natural, synthetic_1, synthetic_2 = cells[:3]
+        natural_1, natural_2, rejected_1, accepted_1, accepted_2, rejected_2 = cells[3:]
         triplets.append(
             Triplet(
                 content_id("triplet", model_1, model_2, natural, synthetic_1, synthetic_2),
@@ -197,13 +193,12 @@ def load_words(path: Path) -> tuple[str, ...]:
 
 
 def _read_columns(
-    path: Path, texts: tuple[str, ...], numbers: tuple[str, ...]
-) -> list[tuple[str, ...]]:
-    table = read_table(path)
-    readers: dict[str, CellReader] = dict.fromkeys(texts, (Sentence.parse, "text"))
+    path: Path, models: Iterable[str], sentences: Iterable[str], numbers: Iterable[str]
+) -> Iterable[tuple[Any, ...]]:
+    readers: dict[str, CellReader] = dict.fromkeys(models, (text, "text"))
+    readers |= dict.fromkeys(sentences, (Sentence.parse, "text"))
     readers |= dict.fromkeys(numbers, (number, "number"))
-    parsed_columns(path, table, readers)  # raises an error if a cell is invalid
-    return list(zip(*(table[name] for name in readers), strict=True))
+    return zip(*parsed_columns(path, read_table(path), readers), strict=True)
 
 
 ADDRESS = "https://raw.githubusercontent.com/dpmlab/contstimlang/HEAD/"
@@ -281,7 +276,20 @@ def fetch_published(
 
 TRIALS_EACH = 165  # number of trials of each participant, in consecutive rows
 
-_COLUMNS = ("sentence_pair", "Trial Number", "rating", "Reaction Time")
+
+def _parse_pair(cell: str) -> tuple[Sentence, Sentence]:
+    """Parse two sentences, joined by an underscore; no sentence contains an underscore."""
+    first, second = map(Sentence.parse, cell.split("_"))
+    return first, second
+
+
+# High ratings prefer the second sentence. Reaction times are in ms
+_RATING_READERS: dict[str, CellReader] = {
+    "sentence_pair": (_parse_pair, "pair of sentences"),
+    "rating": (whole_number, "whole number"),
+    "Trial Number": (whole_number, "whole number"),
+    "Reaction Time": (number, "number"),
+}
 
 
 def read_experiment(
@@ -298,8 +306,8 @@ def read_experiment(
     Raises:
         InputError: if a file is missing, or its content does not have the published form.
     """
-    rows = _read_rows(ratings_file)
-    groups = _assign_groups([pair for pair, *_ in rows], ratings_file)
+    columns = parsed_columns(ratings_file, read_csv(ratings_file), _RATING_READERS)
+    groups = _assign_groups(columns[0], ratings_file)
     # The 1,440 controversial trials; groups are assigned below. `selected` finds a trial by its two
     # sentences in any order.
     candidates = [pair_trial(pair) for pair in read_natural_pairs(contstimlang_folder)]
@@ -309,7 +317,7 @@ def read_experiment(
     order = read_stimulus_scores(contstimlang_folder).rows
     trials: dict[frozenset[Sentence], Trial] = {}
     responses = []
-    for row, (pair, rating, position, rt_ms) in enumerate(rows):
+    for row, (pair, rating, position, rt_ms) in enumerate(zip(*columns, strict=True)):
         participant = row // TRIALS_EACH
         key = frozenset(pair)
         if key not in trials:
@@ -332,26 +340,6 @@ def read_experiment(
     conditions = list(Condition)
     ordered = sorted(trials.values(), key=lambda t: (t.group, conditions.index(t.condition)))
     return tuple(ordered), tuple(responses)
-
-
-_RatingRow = tuple[tuple[Sentence, Sentence], int, int, float]
-
-
-def _read_rows(path: Path | str) -> list[_RatingRow]:
-    """Read two sentences, rating, position, and reaction time (ms) of each row.
-
-    High ratings prefer the second sentence. In the file, an underscore joins the two sentences; no
-    sentence contains an underscore.
-    """
-    rows, columns = [], needed_columns(path, read_csv(path), _COLUMNS)
-    for row, cells in enumerate(zip(*columns, strict=True)):
-        try:
-            first, second = map(Sentence.parse, cells[0].split("_"))
-            position, rating = whole_number(cells[1]), whole_number(cells[2])
-            rows.append(((first, second), rating, position, float(number(cells[3]))))
-        except ValueError:
-            raise InputError(f"{path}, row {row}: {cells} is not a published rating.") from None
-    return rows
 
 
 def _assign_groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str) -> list[int]:

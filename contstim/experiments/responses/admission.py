@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path  # noqa: TC003 - needed at run time to build options from the fields
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -41,7 +41,6 @@ _PARTIAL_SESSIONS_LABEL = "an unfinished session, kept in regressions and mixed 
 _MIN_HONEST_SHARE = 0.99  # share of attentive people whom the default rule must include
 
 
-@cache
 def required_catch(n_trials: int, min_catch: int | None = None) -> int:
     """Return the number of catch trials that a participant must answer correctly.
 

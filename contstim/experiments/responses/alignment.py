@@ -206,21 +206,10 @@ def _read_file(
 def _to_response(answer: RecordedAnswer, trial: Trial) -> table.Response:
     # Rounding removes floating-point noise from the conversion of seconds
     rt_ms = answer.rt_ms if math.isnan(answer.rt_s) else round(1_000 * answer.rt_s, 3)
-    return table.Response(
-        answer.participant,
-        trial.group,
-        trial.trial_id,
-        # Platforms record from left to right, responses from sentence_1 to sentence_2
-        answer.rating if answer.left == 1 else trial.scale.mirrored(answer.rating),
-        answer.left,
-        answer.position,
-        rt_ms,
-        answer.simulated,
-        trial.scale,
-        answer.input,
-        answer.blurs,
-        answer.away_ms,
-    )
+    # Platforms record from left to right, responses from sentence_1 to sentence_2
+    rating = answer.rating if answer.left == 1 else trial.scale.mirrored(answer.rating)
+    cells = answer.model_dump(exclude={"where", "rt_s", "row"}) | {"rating": rating, "rt_ms": rt_ms}
+    return table.Response(**cells, group=trial.group, scale=trial.scale)
 
 
 def kept_columns(imported: Imported, names: Iterable[str]) -> list[QuestionAnswer]:

@@ -127,16 +127,7 @@ class ReviewPage:
             stimulus, self.scores, [m for m in own_models if m in scored] + [*scored]
         )
         rows = list(zip(*columns.values(), strict=True))
-        decisions = {} if self.review is None else self.review.last_decisions
-        decided = decisions.get(item.item_id, [])
-        other_decisions = [
-            [decision.reviewer, str(decision.decision), decision.reason]
-            for decision in decided
-            if decision.reviewer != self.reviewer
-        ]
-        own_decision = [
-            _decision(decision) for decision in decided if decision.reviewer == self.reviewer
-        ]
+        decided = [] if self.review is None else self.review.last_decisions.get(item.item_id, [])
         controversiality, measure = _controversiality(stimulus, columns)
         answers, sureness = self.answers.get(item.item_id, ("", None))
         kinds = list(FlagKind)
@@ -160,8 +151,8 @@ class ReviewPage:
                 [kinds.index(flag.kind), flag.detail]
                 for flag in flags.by_item.get(item.item_id, ())
             ],
-            "others": other_decisions,
-            "decision": own_decision[:1],
+            "others": [[d.reviewer, *_decision(d)] for d in decided if d.reviewer != self.reviewer],
+            "decision": [_decision(d) for d in decided if d.reviewer == self.reviewer],
         }
 
     def html(self, *, decisions: Mapping[str, ReviewedItem] | None = None, file: str = "") -> str:

@@ -207,7 +207,7 @@ def components(variance: float, freedom: float, items: float, people: int) -> Va
     part = (np.array(variance), np.array(freedom))
     residual = np.array(variance * items)
     components = (*part, part, part, residual, *part)
-    return VarianceComponents(*components, people, 9, items, items, BOTH, "")
+    return VarianceComponents(*components, people, items, items, BOTH, "")
 
 
 def test_few_agreements_do_not_prove_equivalence() -> None:
