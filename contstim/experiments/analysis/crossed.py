@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.analysis.families import CEILING
 from contstim.experiments.analysis.measures import Measure, evaluate_group
 
 if TYPE_CHECKING:
@@ -49,21 +48,21 @@ _TINY = 1e-20  # variances below this are rounding errors
 class GroupJackknife:
     """Results of a group, and the influence of each trial on these results.
 
+    The results are the models' values, then the models' lower noise ceilings. So the ceiling on the
+    trials of model m is the result n_models + m.
+
     Attributes:
-        values: (…, n_participants, n_models); nan where no trial evaluates a model.
-        lower: lower noise ceiling, same shape; nan for a group of one participant.
-        influence: (…, n_participants, n_models, n_trials), influence of each trial on a value, 0
+        values: (…, n_participants, 2 n_models), results; nan where no trial evaluates a model.
+            Ceilings are also nan for a group of one participant.
+        influence: (…, n_participants, 2 n_models, n_trials), influence of each trial on a result, 0
             for trials that do not evaluate a model. The sum of squares over trials is the jackknife
-            variance of the value.
-        lower_influence: influence of each trial on the lower ceiling, same shape.
-        mask: which trials evaluate which model, (n_models, n_trials).
+            variance of the result.
+        mask: which trials each result uses, (2 n_models, n_trials).
         items: (n_trials,), number of the sentence pair; the same in all groups that saw it.
     """
 
     values: FloatArray
-    lower: FloatArray
     influence: FloatArray
-    lower_influence: FloatArray
     mask: BoolArray
     items: IntArray
 
@@ -148,9 +147,9 @@ def jackknife(
     """
     groups = []
     for group, mask, items in zip(ratings.groups, masks, item_numbers(ratings), strict=True):
-        people = np.arange(len(group.participants))
+        people, results = np.arange(len(group.participants)), np.tile(mask, (2, 1))
         values, lower, _ = evaluate_group(group, measure, mask)
-        influence, lower_influence = np.zeros((2, len(people), *mask.shape))
+        influence = np.zeros((len(people), *results.shape))
         for trials in np.unique(mask[mask.any(axis=1)], axis=0):
             models, columns = (mask == trials).all(axis=1), np.flatnonzero(trials)
             if len(columns) == 1:
@@ -158,11 +157,13 @@ def jackknife(
             # Leave out each trial in turn, (k, k - 1)
             retained = np.stack([np.delete(columns, index) for index in range(len(columns))])
             ratios = group.ratios[models].take(retained, axis=1)
-            rated, cells = group.preferences.take(retained, axis=1), np.ix_(people, models, columns)
-            influence[cells] = _influence(measure.model(ratios, rated))
+            rated, indices = group.preferences.take(retained, axis=1), np.flatnonzero(models)
+            of_models = _influence(measure.model(ratios, rated))
+            influence[np.ix_(people, indices, columns)] = of_models
             if len(people) > 1:
-                lower_influence[cells] = _influence(measure.lower(rated))[:, None]
-        groups.append(GroupJackknife(values, lower, influence, lower_influence, mask, items))
+                cells = np.ix_(people, len(mask) + indices, columns)
+                influence[cells] = _influence(measure.lower(rated))[:, None]
+        groups.append(GroupJackknife(np.hstack([values, lower]), influence, results, items))
     return tuple(groups)
 
 
@@ -188,22 +189,19 @@ def jackknife_of_means(
         mask: which trials evaluate which model, (n_models, n_trials).
         items: (n_trials,); see `GroupJackknife`.
     """
-    counts = mask.sum(axis=1)
+    answers = np.concatenate([agreements, np.broadcast_to(ceilings, agreements.shape)], axis=-2)
+    results = np.tile(mask, (2, 1))
+    counts = results.sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        values, lower = ((x * mask).sum(axis=-1) / counts for x in (agreements, ceilings))
+        values = (answers * results).sum(axis=-1) / counts
     scale = 1 / np.sqrt(np.maximum(1, counts * (counts - 1)))[:, None]
-    influence, lower_influence = (
-        np.where(mask & (counts > 1)[:, None], x - mean[..., None], 0.0) * scale
-        for x, mean in ((agreements, values), (ceilings, lower))
-    )
-    return GroupJackknife(values, lower, influence, lower_influence, mask, items)
+    has_influence = results & (counts > 1)[:, None]
+    influence = np.where(has_influence, answers - values[..., None], 0.0) * scale
+    return GroupJackknife(values, influence, results, items)
 
 
 def blocks_of(
-    groups: Iterable[GroupJackknife],
-    shares: FloatArray,
-    first: int,
-    second: int | str | None = None,
+    groups: Iterable[GroupJackknife], shares: FloatArray, first: int, second: int | None = None
 ) -> tuple[Block, ...]:
     """Return the blocks of all groups for a model's value, or for a difference.
 
@@ -214,18 +212,15 @@ def blocks_of(
         groups: results of the groups.
         shares: (n_groups,), weights of groups in the mean.
         first: index of the model.
-        second: what is subtracted from the model's value: the index of another model, or `CEILING`
-            for the model's lower noise ceiling. By default, nothing is subtracted.
+        second: index of the result that is subtracted, if any: another model, or n_models + `first`
+            for the model's lower noise ceiling.
     """
     parts: dict[tuple[int, ...], list[Block]] = {}
     total = 0.0
     for group, share in zip(groups, shares.tolist(), strict=True):
         values, influence = group.values[..., first], group.influence[..., first, :]
         used, means = group.mask[first], 1
-        if second == CEILING:
-            values = values - group.lower[..., first]
-            influence = influence - group.lower_influence[..., first, :]
-        elif isinstance(second, int):
+        if second is not None:
             values = values - group.values[..., second]
             influence = influence - group.influence[..., second, :]
             means += int((used != group.mask[second]).any())

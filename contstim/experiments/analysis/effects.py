@@ -241,14 +241,14 @@ def compare(
         interval, n_trials = uncertainty.interval(sampling.level), int(counts[column])
         models.append(ModelMean(names[column], value, interval, below, above, n_trials))
     family = _family_of(contrasts, [row.model for row in models])
+    results = np.hstack([values, lower])  # (n_units, 2 n_models), as in `GroupJackknife`
     tests: list[_Test] = []
     for contrast in family:
-        first, has_ceiling = names.index(contrast[0]), contrast[1] == CEILING
-        second = CEILING if has_ceiling else names.index(contrast[1])
         # The ceiling on a model's own trials is in the model's column of `lower`
-        second_values = lower[:, first] if has_ceiling else values[:, second]
-        is_known = ~np.isnan(values[:, first] - second_values)
-        pair = (values[is_known, first], second_values[is_known])
+        first, has_ceiling = names.index(contrast[0]), contrast[1] == CEILING
+        second = len(names) + first if has_ceiling else names.index(contrast[1])
+        is_known = ~np.isnan(results[:, first] - results[:, second])
+        pair = (results[is_known, first], results[is_known, second])
         uncertainty = uncertainty_of(groups, shares, measure.lowest, first, second)
         test = _crossed_test(*pair, uncertainty) if units == "crossed" else signed_rank_test(*pair)
         tests.append((*pair, uncertainty, test))

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from contstim.experiments.analysis.crossed import blocks_of, variance_components
-from contstim.experiments.analysis.families import CEILING
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from contstim.experiments.analysis.crossed import GroupJackknife, VarianceComponents
     from contstim.experiments.analysis.effects import Result
@@ -196,11 +195,11 @@ class Uncertainty(NamedTuple):
 
 
 def uncertainty_of(
-    groups: Iterable[GroupJackknife],
+    groups: Sequence[GroupJackknife],
     shares: FloatArray,
     lowest: float,
     first: int,
-    second: int | str | None = None,
+    second: int | None = None,
 ) -> Uncertainty:
     """Compute the uncertainty of a model's value, or of a difference.
 
@@ -209,7 +208,7 @@ def uncertainty_of(
     """
     blocks = blocks_of(groups, shares, first, second)
     reason = "no group rated trials of both models"
-    if second == CEILING:
+    if second == len(groups[0].mask) // 2 + first:
         reason = "no group has a ceiling: each has one participant"
     components = variance_components(blocks, reason)
     estimate = np.asarray(sum(block.values @ block.weights for block in blocks), np.float64)

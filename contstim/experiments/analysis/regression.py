@@ -126,8 +126,8 @@ def clustered_logit(
             raise separation_error from error
     # The two-way clustered V = V(participants) + V(items) - V(both) may be negative
     variance = float((fitted.cov_params() / scale**2)[0, 0])
-    slope, error = float((fitted.params / scale)[0]), float(np.sqrt(max(0.0, variance)))
-    estimate = Estimate.by_t(slope, error, min(sizes) - 1, level)
+    slope, deviation = float((fitted.params / scale)[0]), float(np.sqrt(max(0.0, variance)))
+    estimate = Estimate.by_t(slope, deviation, min(sizes) - 1, level)
     return {"estimate": estimate, "choices": len(chosen), **counts, "repaired": variance < 0}
 
 

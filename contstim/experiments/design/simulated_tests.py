@@ -19,7 +19,6 @@ import numpy as np
 
 from contstim.experiments.analysis.crossed import blocks_of, jackknife_of_means, variance_components
 from contstim.experiments.analysis.families import (
-    CEILING,
     FALSE_DISCOVERY_RATE,
     adjust,
     every_contrast,
@@ -65,12 +64,11 @@ def significantly_better(
     n_models, experiments = evaluates[0].shape[1], len(answers[0])
     # Contrasts in the order of `every_contrast`
     pairs = list(combinations(range(n_models), 2))
+    # Models come before their ceilings in results
+    family = [*pairs, *((model, n_models + model) for model in range(n_models))]
     if units == "crossed":
         groups, shares = group_jackknives(answers, sides, evaluates), np.ones(len(evaluates))
-        family = [*pairs, *((model, CEILING) for model in range(n_models))]
-        uncertainties = [
-            uncertainty_of(groups, shares, ACCURACY.lowest, *sides) for sides in family
-        ]
+        uncertainties = [uncertainty_of(groups, shares, ACCURACY.lowest, *pair) for pair in family]
         tests = [(uncertainty.estimate, uncertainty.p_values()) for uncertainty in uncertainties]
         differences, p_values = (
             np.stack([np.broadcast_to(x, experiments) for x in kind], axis=1)
@@ -79,7 +77,7 @@ def significantly_better(
     else:
         # (n_experiments, n_groups, 2 * n_models): models, then their ceilings
         means = np.stack(list(map(group_means, answers, sides, evaluates)), axis=1)
-        first, second = np.array([*pairs, *((m, n_models + m) for m in range(n_models))]).T
+        first, second = np.array(family).T
         pair_differences = np.moveaxis(means[..., first] - means[..., second], 1, 2)
         differences = np.nansum(pair_differences, axis=2)
         p_values = signed_rank_p_values(pair_differences.reshape(-1, len(evaluates))).reshape(
