@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.experiments.analysis import measures
-from contstim.experiments.analysis.ratings import pair_mask, roles, scope_mask
+from contstim.experiments.analysis.ratings import roles, scope_mask
 from contstim.items.stimuli import CONTROVERSIAL, Condition, Trial
 
 if TYPE_CHECKING:
@@ -148,7 +148,11 @@ def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> It
     participants who rated these trials.
     """
     for pair in rivals(ratings, condition):
-        masks = [pair_mask(g.trials, condition, pair, ratings.models) for g in ratings.groups]
+        masks = []  # for each group, (n_models, n_trials); only the rows of the pair have True
+        for group in ratings.groups:
+            are_targets = [{t.model_1, t.model_2} == set(pair) for t in group.trials]
+            columns = _condition_mask(group, condition) & are_targets
+            masks.append(np.logical_and.outer([model in pair for model in ratings.models], columns))
         scores = measures.evaluate(ratings, measure, masks)
         first, second = (ratings.models.index(model) for model in pair)
         # Both models have the same trials, so they have the same ceilings

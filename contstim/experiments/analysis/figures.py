@@ -161,7 +161,8 @@ def consistency_figure(
     values = [judge.value for _, judge, *_ in judges]
     colours = [judge_row[-1] for judge_row in judges]
     bars.barh(heights, values, height=0.62, color=colours, alpha=0.75, lw=0)
-    bars.axvline(result.measure.chance, color=BLACK, lw=0.6, ls=(0, (4, 3)))
+    chance = (1 + result.measure.lowest) / 2
+    bars.axvline(chance, color=BLACK, lw=0.6, ls=(0, (4, 3)))
     for height, judge, evaluation, _ in judges:
         limits = (judge.interval.low, judge.interval.high)
         if np.isfinite(limits[0]):

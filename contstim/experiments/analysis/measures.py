@@ -193,8 +193,8 @@ class Measure:
     """A measure of how well a model predicts each participant, with its noise ceilings.
 
     Attributes:
-        chance: value of a model at chance.
-        lowest: lowest possible value; the highest is 1.
+        lowest: lowest possible value; the highest is 1. A model that guesses has the value in the
+            middle between them.
         model: function of ratios and preferences.
         lower: function of preferences that returns the lower noise ceiling.
         upper: function of preferences that returns the upper noise ceiling.
@@ -202,7 +202,6 @@ class Measure:
 
     name: str
     label: str
-    chance: float
     lowest: float
     model: Callable[[FloatArray, FloatArray], FloatArray]
     lower: Callable[[FloatArray], FloatArray]
@@ -210,12 +209,11 @@ class Measure:
 
 
 ACCURACY = Measure(
-    "accuracy", "share of choices predicted", 0.5, 0.0, accuracy, accuracy_lower, accuracy_upper
+    "accuracy", "share of choices predicted", 0.0, accuracy, accuracy_lower, accuracy_upper
 )
 COSINE = Measure(
     "signed-rank-cosine",
     "signed-rank cosine with ratings",
-    0.0,
     -1.0,
     signed_rank_cosine,
     cosine_lower,

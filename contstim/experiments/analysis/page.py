@@ -258,7 +258,11 @@ def _reliability(analysis: Analysis, texts: Mapping[str, str], image: bytes) -> 
     ]
     likely = f"preference with a probability of {reliability.SURE:.0%}"
     yield Table(("condition", "trials", "reliability", likely), conditions)
-    ordered = reliability.by_sureness(judged)
+    # The least certain trials first; of equally certain trials, those nearest to the middle
+    ordered = sorted(
+        (row for trials in judged.values() for row in trials),
+        key=lambda row: (row[2].sureness, abs(row[2].shrunken_rating - scale.middle)),
+    )
     surest = ordered[::-1][: max(0, min(_N_EXTREME, len(ordered) - _N_EXTREME))]
     header = ("trial", "sentence", "preferred by", "likely preferred", "rating", "shrunken")
     for heading, chosen in (("Least sure", ordered[:_N_EXTREME]), ("Most sure", surest)):

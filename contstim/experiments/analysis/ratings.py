@@ -276,17 +276,6 @@ def scope_mask(
     return mask
 
 
-def pair_mask(
-    trials: Sequence[Trial], condition: Condition, pair: tuple[str, str], models: Sequence[str]
-) -> BoolArray:
-    """Return the mask of a condition's trials that target both models of a pair.
-
-    The shape is (n_models, n_trials); only the rows of the two models have True.
-    """
-    are_targets = [t.condition is condition and {t.model_1, t.model_2} == set(pair) for t in trials]
-    return np.logical_and.outer([model in pair for model in models], are_targets)
-
-
 def scopes_of(ratings: Ratings) -> tuple[Scope, ...]:
     """Return the scopes for which a design has trials."""
     trials, models = ratings.trials, ratings.models

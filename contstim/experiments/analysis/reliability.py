@@ -32,7 +32,7 @@ from contstim.items.stimuli import Condition, Trial
 from contstim.wording import grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from contstim.files.arrays import FloatArray
     from contstim.items.scale import Scale
@@ -173,17 +173,6 @@ def judged_trials(ratings: Ratings) -> dict[Condition, list[RatedTrial]]:
         for condition in TESTING
     }
     return {condition: trials for condition, trials in by_condition.items() if trials}
-
-
-def by_sureness(judged: Mapping[Condition, list[RatedTrial]]) -> list[RatedTrial]:
-    """Return the trials of all conditions, in ascending order of certainty.
-
-    Ties are broken by the distance of the shrunken rating from the middle.
-    """
-    return sorted(
-        (row for trials in judged.values() for row in trials),
-        key=lambda row: (row[2].sureness, abs(row[2].shrunken_rating - row[0].scale.middle)),
-    )
 
 
 def mean_reliability(trials: list[RatedTrial]) -> float:

@@ -38,7 +38,7 @@ def signed_rank_test(first: FloatArray, second: FloatArray) -> Row:
         of ranks. `rank_biserial`: effect size from -1 (always lower) to 1 (always higher).
         `p_value`: see `signed_rank_p_values`. Without pairs, all values except `n_units` are nan.
     """
-    differences = _round_differences(first - second)[None]
+    differences = np.round(first - second, _DIGITS)[None]
     n = int((~np.isnan(differences)).sum())
     # The positive ranks sum to (total + signed) / 2, the negative ones to (total - signed) / 2
     signed, total = float(_signed_ranks(differences).sum()), n * (n + 1) / 2
@@ -108,7 +108,7 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
     """
     from scipy.stats import norm, rankdata
 
-    differences = _round_differences(differences[~np.isnan(differences)])
+    differences = np.round(differences[~np.isnan(differences)], _DIGITS)
     n = len(differences)
     if not n:
         return np.nan, np.nan
@@ -132,7 +132,7 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
     # For any shift, the doubled sum of negative ranks is twice the number of Walsh averages below
     # the shift, plus the number of Walsh averages equal to the shift
     rows, columns = np.triu_indices(n)
-    walsh = np.sort(_round_differences((differences[rows] + differences[columns]) / 2))
+    walsh = np.sort(np.round((differences[rows] + differences[columns]) / 2, _DIGITS))
     low, high = (_lower_end(side, critical) for side in (walsh, -walsh[::-1]))
     return (min(low, 0.0), max(-high, 0.0)) if contains_zero else (low, -high)
 
@@ -166,7 +166,7 @@ def signed_rank_p_values(differences: FloatArray) -> FloatArray:
     """
     from scipy.stats import wilcoxon
 
-    differences = _round_differences(differences)
+    differences = np.round(differences, _DIGITS)
     pairs = (~np.isnan(differences)).sum(axis=1)
     p_values = np.full(len(differences), np.nan)
     few = (pairs > 0) & (pairs <= _MAX_ENUMERATED)
@@ -183,10 +183,6 @@ def signed_rank_p_values(differences: FloatArray) -> FloatArray:
                 tests = wilcoxon(rows[selected], axis=1, zero_method="zsplit", method=method)
                 p_values[np.flatnonzero(pairs == n)[selected]] = tests.pvalue
     return p_values
-
-
-def _round_differences(differences: FloatArray) -> FloatArray:
-    return np.round(differences, _DIGITS)
 
 
 def _signed_ranks(differences: FloatArray) -> FloatArray:

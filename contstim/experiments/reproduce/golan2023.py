@@ -19,7 +19,7 @@ from contstim.experiments.reproduce.published import read_experiment, read_stimu
 from contstim.items.stimuli import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     Claim = tuple[str, str, str]  # about, published, ours
 
@@ -192,9 +192,8 @@ def _published_ceiling(ratings: Ratings) -> float:
     return float(np.mean(cosines))
 
 
-def _join_models(models: Iterable[str]) -> str:
-    chosen = set(models)
-    return ", ".join(model for model in _ORDER if model in chosen) or "none"
+def _join_models(models: Collection[str]) -> str:
+    return ", ".join(model for model in _ORDER if model in models) or "none"
 
 
 def _join_with_models(values: Iterable[str]) -> str:

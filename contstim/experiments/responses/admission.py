@@ -156,8 +156,7 @@ def admit(
                 reasons[name] = unfinished[name]
     counts = {"no rating at all" if exclusions.partial else "an unfinished session": len(reasons)}
     find_failed = partial(_find_failed_catch, trials, exclusions.min_catch)
-    failed: Rule = "too few catch trials right", find_failed
-    for rule, find_violations in (failed, *exclusions.rules()):
+    for rule, find_violations in (("too few catch trials right", find_failed), *exclusions.rules()):
         violations = find_violations(answers)
         counts[rule] = len(violations.keys() - reasons.keys())
         reasons = {**violations, **reasons}  # the first reason counts

@@ -265,10 +265,12 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
         InputError: if they do, because steeper slopes then always fit better.
     """
     # Predictors separate the ratings if there is a direction of slopes and thresholds along which
-    # no rating becomes less likely, and some rating becomes more likely. A rating becomes more
-    # likely if the predictor lies further below the rating's upper threshold and further above the
-    # rating's lower threshold. Of all ratings of a trial, the lowest has the strictest upper limit,
-    # and the highest has the strictest lower limit.
+    # no rating becomes less likely, and some rating becomes more likely. If and only if such a
+    # direction exists, the likelihood has no maximum (Albert & Anderson 1984). A linear program
+    # searches for the direction (Konis 2007).
+    # A rating becomes more likely if the predictor lies further below the rating's upper threshold
+    # and further above the rating's lower threshold. Of all ratings of a trial, the lowest has the
+    # strictest upper limit, and the highest has the strictest lower limit.
     n_finite = len(scheme.matrix)
     lowest = np.concatenate(
         [np.where(b.levels < 0, n_finite, b.levels).min(axis=0) for b in blocks]
@@ -279,33 +281,17 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
     if not n_slopes:
         return  # thresholds alone do not separate ratings
     below, above = lowest < n_finite, highest > 0
-    rows = np.concatenate(
-        [
-            np.hstack([values[below], -scheme.matrix[lowest[below]]]),
-            np.hstack([-values[above], scheme.matrix[highest[above] - 1]]),
-            np.hstack([np.zeros((n_finite - 1, n_slopes)), -np.diff(scheme.matrix, axis=0)]),
-        ]
-    )
-    if np.abs(_separating_direction(rows)[:n_slopes]).max() > 1e-9:
+    # A rating becomes less likely if the product of its row and the direction is positive
+    limits = [
+        np.hstack([values[below], -scheme.matrix[lowest[below]]]),
+        np.hstack([-values[above], scheme.matrix[highest[above] - 1]]),
+        np.hstack([np.zeros((n_finite - 1, n_slopes)), -np.diff(scheme.matrix, axis=0)]),
+    ]
+    rows = np.unique(np.concatenate(limits), axis=0)
+    # The linear program has values from 0 to 1, the direction has values from -1 to 1
+    direction = 2 * linear_minimum(rows.sum(axis=0), rows, rows.sum(axis=1) / 2) - 1
+    if (rows @ direction).sum() < -1e-9 and np.abs(direction[:n_slopes]).max() > 1e-9:
         raise InputError(
             "Some ratios agree with all ratings without exception (separation), so the fit "
             "has no finite coefficient. Add trials or participants, or remove models."
         )
-
-
-def _separating_direction(rows: FloatArray) -> FloatArray:
-    """Return weights of predictors that separate the ratings; zeros if there are none.
-
-    The product of such weights with each row is at most 0, and with at least one row below 0. If
-    and only if such weights exist, the likelihood has no maximum (Albert & Anderson 1984). A linear
-    program searches for them (Konis 2007).
-
-    Args:
-        rows: (n_rows, n_predictors), one row for each observation. Weights whose product with the
-            row is positive make the observation less likely.
-    """
-    rows = np.unique(rows, axis=0)
-    # The linear program has values from 0 to 1, the weights have values from -1 to 1
-    direction = 2 * linear_minimum(rows.sum(axis=0), rows, rows.sum(axis=1) / 2) - 1
-    separates = (rows @ direction).sum() < -1e-9
-    return direction if separates else np.zeros(rows.shape[1])

@@ -229,8 +229,10 @@ def fit_mixed(
             f"The models of a fit are {', '.join(models)}; each must be one of "
             f"{', '.join(ratings.models)}, and named once."
         )
-    chosen = [[trial.condition in conditions for trial in group.trials] for group in ratings.groups]
-    rated = subset(ratings, [np.array(columns, dtype=bool) for columns in chosen])
+    groups = ratings.groups
+    rated = subset(
+        ratings, [np.array([t.condition in conditions for t in g.trials]) for g in groups]
+    )
     if not rated.groups:
         raise InputError("There are no trials of these conditions to fit a mixed model to.")
     grouped = [replace(g, ratings=g.scale.grouped(g.ratings)) for g in rated.groups]
