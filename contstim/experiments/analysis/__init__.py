@@ -1,20 +1,22 @@
 """From ratings and scores to results: which model predicts people best, and how certain that is.
 
 ratings      ratings of trials, log-probabilities of models, and the trials that evaluate each model
-measures     how well log-probability ratios predict ratings; noise ceilings
+measures     how well log-probability ratios predict ratings; noise ceilings, which measure how
+             well participants predict one another
 reliability  how certain people's preference on each trial is
-agreement    agreement of models with models, people with people, and people with rival models;
-             the trials on which each model fails worst
+agreement    agreement of models with models, people with people, and people with rivals (the two
+             models that a trial targets); the trials on which each model fails worst
 crossed      variance of a mean for new people and new items, in closed form, for one experiment or
-             many simulated ones
+             many simulated experiments
 intervals    confidence intervals of models' values, of differences between models, and of distances
              to the noise ceiling; t-tests of these estimates. Variances come from `crossed`
 signed_ranks Wilcoxon's test with its effect size, for one test or many
-families     families of contrasts, their error rates, and which effects they can detect
+families     families of contrasts (comparisons that are corrected together), and the effects that
+             tests of a family can detect
 effects      comparisons of models and ceilings, with tests, effect sizes and intervals
 regression   regressions of choices on log-probability ratios, with standard errors clustered by
              people and items
-trivial_rivals simple rules that predict choices, and tests of models against them
+trivial_rivals simple rules that predict choices, and tests of models against these rules
 mixed/       ordinal mixed models of ratings, with random effects of people and items
 controls     alternative explanations of preferences: tokens, word frequency, any feature
 run          all results at once

@@ -46,7 +46,7 @@ def model_agreement(ratings: Ratings, condition: Condition) -> FloatArray:
 
 
 def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
-    """Return the share of ratings that agree with the row's model against the column's model.
+    """Return the share of ratings that agree with the model of the row, not that of the column.
 
     Only trials that target these two models count. The shape is (n_models, n_models); a cell is nan
     if there are no such trials. Cells [i, j] and [j, i] sum to 1 if the two models disagree on all
@@ -97,7 +97,7 @@ def near_unanimity(ratings: Ratings, share: float = 0.9) -> list[Row]:
 
 
 def rivals(ratings: Ratings, condition: Condition) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of models that at least one rated trial of a condition targets."""
+    """Return each pair of models that a rated trial of the condition targets."""
     rival_pairs = {frozenset((t.model_1, t.model_2)) for t, _ in rated_trials(ratings, condition)}
     return tuple(pair for pair in combinations(ratings.models, 2) if frozenset(pair) in rival_pairs)
 

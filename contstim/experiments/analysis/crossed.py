@@ -170,8 +170,8 @@ def jackknife(
 def _influence(without: FloatArray) -> FloatArray:
     """Return the influence of each of k trials, given the results without each trial, (…, k)."""
     # If results are means of y, the result without trial t is (y_t - mean) / (k - 1) below the mean
-    # of all results in `without`. The factor makes the sum of squares the variance of a mean, s^2 /
-    # k.
+    # of all results in `without`. With the factor, the sum of squares of influences is the variance
+    # of a mean, s^2 / k.
     k = without.shape[-1]
     return np.asarray(np.sqrt((k - 1) / k) * (without.mean(axis=-1, keepdims=True) - without))
 
@@ -250,8 +250,8 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
     """Return the variance of the mean over all people, for new people and items.
 
     People and items are assumed to have the same variances in all blocks, so a block with a single
-    person counts, too. With B > 1 blocks, the variance is computed between blocks in three cases: a
-    block has no spare item (`Block.spare_items`), all blocks together have fewer than B - 1 spare
+    person is also used. With B > 1 blocks, the variance is computed between blocks in three cases:
+    a block has no spare item (`Block.spare_items`), all blocks together have fewer than B - 1 spare
     items, or there are fewer than 2 B - 1 people. Each block is then one observation.
 
     `reason` is the note of the result if there are no blocks.
@@ -309,8 +309,9 @@ def _over_items(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, FloatA
 
     The third result is the part of the variance that is due to items in several blocks.
     """
-    # Weighted influence of each item on the overall mean: (…, n_items) for each block. An item in
-    # several blocks affects all of them together, so influences are summed before squaring.
+    # Weighted influence of each item on the overall mean: (…, n_items) for each block. The
+    # influences of an item in several blocks are summed before squaring, because the blocks share
+    # the item.
     by_item = [block.weights @ block.influence for block in blocks]
     within = np.stack([(influence**2).sum(axis=-1) for influence in by_item])
     numbers = np.concatenate([block.items for block in blocks])

@@ -1,4 +1,8 @@
-"""Comparison of models with one another and with the noise ceiling, with tests and intervals."""
+"""Comparison of models with one another and with the noise ceiling, with tests and intervals.
+
+A scope is a set of trials on which models are compared. A contrast is a comparison of two models,
+or of a model with the noise ceiling.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +66,8 @@ class Sampling:
     """Units of the tests, and limits for decisions on contrasts.
 
     Attributes:
-        units: random factors of the tests; None: `suited_units` selects them.
+        units: random factors of the tests; if None, `suited_units` selects the factors.
+        level: confidence level of intervals of values.
         false_discovery_rate: threshold for adjusted p-values. With Holm's correction, it is the
             family-wise error rate.
         smallest_effect: margin of equivalence tests; smaller differences are negligible.
@@ -120,8 +125,8 @@ class Comparison:
         significant: decision after `correction`.
         testable: whether any data could make the contrast significant. This is so if the contrast
             is significant when every test of the family has its smallest possible p-value.
-        holds_for: population of the test: "items like these" for groups, "these items" for
-            participants, and the population of the interval for crossed tests.
+        holds_for: population to which the test generalises: "items like these" for groups, "these
+            items" for participants, and the population of the interval for crossed tests.
         standardised: difference, divided by the standard deviation of the difference in a single
             answer. The variance of a single answer is the sum of the variances of people, items and
             residuals (after Westfall, Kenny & Judd 2014).
@@ -271,8 +276,8 @@ def planned_families(
     """Count the families of tests that an analysis of these trials makes, by size.
 
     Returns:
-        (number of contrasts in a family, number of these between two models) → number of such
-        families. A family is all contrasts of a measure on one kind of trials.
+        (number of contrasts in a family, number of its contrasts between two models) → number of
+        families with these two numbers. A family is all contrasts of a measure in one scope.
     """
     sizes: Counter[tuple[int, int]] = Counter()
     for scope in Scope:
@@ -302,8 +307,8 @@ def units_of(evaluation: ParticipantScores, values: FloatArray, units: Units | N
 def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling: Sampling) -> Units:
     """Return `groups` if tests over groups can detect effects and generalise to new items.
 
-    Otherwise, return `crossed`: a scope has too few groups for a significant contrast, or two
-    groups saw the same item.
+    Return `crossed` if a scope has too few groups for a significant contrast, or if two groups saw
+    the same item.
     """
     item_list = [
         item
@@ -323,7 +328,10 @@ def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling:
 
 
 def _crossed_test(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> Row:
-    """Return the t-test; `statistic` is Student's t, `rank_biserial` is nan, units are people."""
+    """Return the result of a t-test in the form of `signed_rank_test`.
+
+    `statistic` is Student's t, and `rank_biserial` is nan. Units are participants.
+    """
     variance = float(uncertainty.components.variance)
     statistic = known_mean(first - second) / np.sqrt(variance) if variance > 0 else np.nan
     sizes = {"n_units": uncertainty.components.people, "statistic": float(statistic)}

@@ -1,9 +1,10 @@
 """Families of contrasts: members, corrections, and the effects that a family can detect.
 
-A family is a set of contrasts whose p-values are corrected together. There are two corrections: the
-false-discovery rate of Benjamini and Hochberg (1995), and, for a few planned contrasts, Holm's
-(1979) family-wise error rate. The last axis of an array of p-values contains the tests of a family;
-further axes are experiments that are simulated together.
+A contrast compares a model with another model, or with the noise ceiling. A family is a set of
+contrasts whose p-values are corrected together. There are two corrections. One controls the
+false-discovery rate (Benjamini and Hochberg 1995). The other controls the family-wise error rate
+(Holm 1979), for a few planned contrasts. The last axis of an array of p-values contains the tests
+of a family. Further axes are experiments that are simulated together.
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ ModelContrast: TypeAlias = tuple[str, str]
 
 
 def every_contrast(models: Sequence[str]) -> tuple[ModelContrast, ...]:
-    """Return all pairs of models, and each model with the ceiling: 36 + 9 contrasts of 9 models."""
+    """Return all pairs of models, and each model with the ceiling.
+
+    For nine models, these are 36 + 9 contrasts.
+    """
     return (*combinations(models, 2), *((model, CEILING) for model in models))
 
 
@@ -149,6 +153,8 @@ class Detectability:
     """Limits on the effects that a family of signed-rank tests can detect, whatever the data.
 
     Attributes:
+        tests: number of tests of the family.
+        fewest_units: smallest number of pairs in a test; `most_units` is the largest.
         smallest: smallest possible p-value of a test.
         needed: smallest number of tests that can be significant together. In each of these tests,
             all units must favour the same side. None if no test can be significant.
@@ -192,8 +198,8 @@ class Detectability:
             return (
                 f"{head} {self.unless()}. In these tests, all {units} must favour the same side. "
                 f"There are two reasons: {least}, and the {kind} of {rate:g} applies to all "
-                f"{self.tests} tests together. With more {units} or fewer contrasts, fewer such "
-                "tests are needed."
+                f"{self.tests} tests together. With more {units} or fewer contrasts, a smaller "
+                "number of tests is enough."
             )
         # Holm: tests are significant only if the smallest of m p-values is below rate / m.
         limit = rate / (self.tests if self.correction == "holm" else 1)

@@ -63,7 +63,8 @@ class Interval:
         low_participants: lower end for new people and these items.
         population: people and items to which `low` and `high` generalise: new people and new items
             if both variances can be estimated.
-        note: adjustment that was made, or reason for a narrower population; often empty.
+        note: adjustment of the interval, or reason why the interval generalises to fewer people or
+            items; often empty.
     """
 
     low: float
@@ -82,7 +83,7 @@ class Uncertainty(NamedTuple):
     """Uncertainty of a value or difference: intervals at any level, and the corresponding test.
 
     Attributes:
-        estimate: value or difference; shape (…) for experiments that are simulated together.
+        estimate: value or difference; shape (…), one for each experiment of a simulation.
         span: largest possible distance of one item's result from the estimate; see
             `uncertainty_of`.
         ends: lowest and highest possible estimate.
@@ -132,7 +133,7 @@ class Uncertainty(NamedTuple):
         return float(self.span * (1 - ((1 - level) / 2) ** (1 / observations)))
 
     def _one_sided(self, distance: FloatArray) -> FloatArray:
-        """Return the probability of an error of at least this distance, to one side."""
+        """Return the one-sided probability that the error is at least this distance."""
         from scipy.stats import t as student
 
         components = self.components
@@ -179,11 +180,11 @@ class Uncertainty(NamedTuple):
         return low, high
 
     def _effective_observations(self, variance: FloatArray, units: float) -> FloatArray:
-        """Return the number of independent observations with the same precision.
+        """Return the number of independent observations whose mean has the same variance.
 
-        It is the variance of a single answer divided by the variance of the mean (Kish 1965). One
-        item (or person) whose result differs from the others by the span is added. So the number is
-        finite even if the variance is zero.
+        This number is the variance of a single answer, divided by the variance of the mean (Kish
+        1965). Before the division, one item (or person) is added. Its result differs from the other
+        results by the span, so the number is finite even if the variance is zero.
         """
         if not units:
             return np.full_like(variance, np.nan)
@@ -217,12 +218,12 @@ def uncertainty_of(
         return Uncertainty(estimate, components, span, (lowest, 1.0), is_value=True)
     # Largest distance between the difference on one item and the mean difference. If the mean
     # difference is 0, this distance is the span of the measure. If one model is always right and
-    # the other never, it is twice the span. For other mean differences, it is interpolated.
+    # the other never, this distance is twice the span. In other cases, it is interpolated.
     return Uncertainty(estimate, components, span + np.abs(estimate), (lowest - 1, 1 - lowest))
 
 
 def t_quantile(level: float, freedom: float | FloatArray) -> float:
-    """Return the half-width of an interval, in standard errors."""
+    """Return the half-width of an interval, in standard errors; `level` is such as 0.95."""
     from scipy.stats import t as student
 
     return float(student.ppf((1 + level) / 2, freedom))

@@ -3,8 +3,8 @@
 Each of the two measures has its own noise ceilings. The accuracy is the share of choices that a
 model predicts. The signed-rank cosine also compares how strong the preferences of model and
 participant are. Preferences are ratings in steps from the middle of the scale: below 0 for the
-first sentence, above 0 for the second. The last axis of an array is trials. Axes of samples, such
-as jackknife samples, come before the last axis, and results have these axes, too.
+first sentence, above 0 for the second. The last axis of an array is trials; results lack this axis.
+Axes of samples, such as jackknife samples, come before the last axis and remain in the results.
 
 Noise ceilings measure how well participants predict one another, and so how well a model could
 predict them. The lower ceiling predicts each participant from the others (leave-one-out). The upper
@@ -123,9 +123,9 @@ def known_mean(values: FloatArray | BoolArray) -> float:
 
 
 def accuracy_lower(preferences: FloatArray) -> FloatArray:
-    """Return the share of each participant's choices that agree with the others' majority.
+    """Return the share of each participant's choices that agree with most other participants.
 
-    A draw counts 1/2.
+    On a trial, if equally many other participants chose each sentence, the choice counts 1/2.
 
     Args:
         preferences: (n_participants, …, n_trials), of two participants or more.
@@ -140,9 +140,10 @@ def accuracy_lower(preferences: FloatArray) -> FloatArray:
 
 
 def accuracy_upper(preferences: FloatArray) -> FloatArray:
-    """Return the share of each participant's choices that agree with the majority of all.
+    """Return the share of each participant's choices that agree with most participants.
 
-    A draw counts 1/2. Args and returns are those of `accuracy_lower`.
+    The participant's own choice is included. If equally many participants chose each sentence, the
+    choice counts 1/2. Args and returns are those of `accuracy_lower`.
     """
     votes = np.sign(preferences).sum(axis=0)  # including the participant's own
     return np.asarray(choice_agreement(votes, preferences).mean(axis=-1))
@@ -165,9 +166,10 @@ def cosine_lower(preferences: FloatArray) -> FloatArray:
 
 
 def cosine_upper(preferences: FloatArray) -> FloatArray:
-    """Return each participant's cosine with the mean normalised ranks of all participants.
+    """Return each participant's signed-rank cosine with the mean ranks of all participants.
 
-    The means are not ranked again. Args and returns are those of `accuracy_lower`.
+    Ranks are normalised before they are averaged. The means are not ranked again. Args and returns
+    are those of `accuracy_lower`.
     """
     ranks, squares = signed_ranks(preferences), rank_squares(preferences)
     # After normalisation, the rank vectors of all participants have equal norms. The sum of a
@@ -195,7 +197,7 @@ class Measure:
     Attributes:
         lowest: lowest possible value; the highest is 1. A model that guesses has the value in the
             middle between them.
-        model: function of ratios and preferences.
+        model: function of ratios and preferences that returns the values of models.
         lower: function of preferences that returns the lower noise ceiling.
         upper: function of preferences that returns the upper noise ceiling.
     """

@@ -1,13 +1,13 @@
-"""Regression of choices on log-probability ratios, with errors clustered by people and items.
+"""Regression of choices on log-probability ratios; errors are clustered by people and items.
 
 There is no intercept. sentence_1 is often the sentence that model_1 rejects, or the natural one. An
-intercept would then absorb the effect of the ratios. Without an intercept, exchanging the sentences
-of any trials changes nothing, because choice and ratio both change sign.
+intercept would then absorb the effect of the ratios. Without an intercept, the result does not
+change if the two sentences of a trial change places, because choice and ratio both change sign.
 
 Judgements by one participant are not independent. Judgements of one sentence pair (item) are not
 independent either, and items vary far more than people. Two-way clustered standard errors account
-for both without assumptions about their distributions (Cameron, Gelbach & Miller 2011, *Robust
-inference with multiway clustering*).
+for both dependencies without assumptions about distributions (Cameron, Gelbach & Miller 2011,
+*Robust inference with multiway clustering*).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _MIN_EVENTS = 10  # warn if fewer choices agree, or disagree, with a model (Pedu
 def regress_choices(ratings: Ratings, row: int, *, level: float = 0.95) -> Row:
     """Regress choices of sentence_2 on the log-probability ratios of a model.
 
-    Ratios are log p(sentence_2) - log p(sentence_1), in nats. The order of the sentences does not
-    matter. `row` is the index of the model.
+    Ratios are log p(sentence_2) - log p(sentence_1), in nats. If the two sentences of a trial
+    change places, the result stays the same. `row` is the index of the model.
 
     Returns:
         The fields of `clustered_logit`, and `left_out`, the number of unused answers. Answers

@@ -14,9 +14,9 @@ which sentence of each trial is called sentence_1, and this is only a convention
 Only choices, without confidence, are used to estimate which sentence people in general prefer. The
 confidence of a rating depends on the person as much as on the trial. A person prefers sentence_2 of
 a trial with probability Phi(h), where h, the trial's latent value, is normal within a condition
-(Thurstone 1927). The variance of h is unknown. Its prior is centred on the values of the 2023
-study. If sentence_1 is the natural or the acceptable sentence, the mean of h is unknown; otherwise
-it is 0.
+(Thurstone 1927). The variance of h is unknown; the prior of this variance is centred on the values
+of the 2023 study. If sentence_1 is the natural or the acceptable sentence, the mean of h is
+unknown; otherwise it is 0.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _VALUES = np.linspace(-9.95, 9.95, 200)  # grid of values of h, none of which is
 RatedTrial: TypeAlias = "tuple[Trial, FloatArray, ItemReliability]"
 """A trial, its ratings (n_people,), and its reliability."""
 
-SURE = 0.95  # people's preference in a trial is called sure if its probability is at least this
+SURE = 0.95  # minimum probability of a preference that is called sure
 
 
 @dataclass(frozen=True)

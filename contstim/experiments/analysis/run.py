@@ -51,10 +51,10 @@ class Analysis(ShownAsTable):
             (n_models, n_models).
         dominance: controversial condition → share of ratings that agree with the row's model
             against the column's model, (n_models, n_models).
-        roles: how often people prefer a synthetic sentence to its natural sentence, for each pair
-            of a model that accepts and a model that rejects the synthetic sentence.
-        unanimity: number of trials of each condition in which nearly all people (at least the share
-            `unanimous`) prefer the same sentence.
+        roles: how often people prefer a synthetic sentence to its natural sentence. Each row is for
+            two models; one accepts the synthetic sentence, the other rejects it.
+        unanimity: for each condition, the number of trials in which nearly all people (at least the
+            share `unanimous`) prefer the same sentence.
         unanimous: minimum share for `unanimity`, 0 to 1.
         orientations: controversial condition → number of trials, and number of trials whose scores
             contradict the models' roles. A role states which sentence a model should prefer.
@@ -62,7 +62,7 @@ class Analysis(ShownAsTable):
             trials) and model.
         rivals: results of the trivial rivals (simple rules such as word frequency), and of tests of
             each model against each rival; see `judge_rivals`.
-        rivals_left_out: messages on omitted rivals and trials.
+        rivals_left_out: messages that explain why rivals or trials are left out.
         paradigms: people, models and the grammar on minimal pairs; see `by_paradigm`.
         primary: measure that is the primary outcome, for all trials together.
         limits: further warnings about the tests.

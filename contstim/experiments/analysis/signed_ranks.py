@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import FloatArray
 
-# Computed differences that should be equal may differ in the last bits. They are rounded to this
-# many digits, so that their ranks are tied.
+# Number of decimals to which differences are rounded before ranking. Because of rounding errors,
+# computed differences may differ in the last bits although the exact differences are equal
 _DIGITS = 12
 _MAX_ENUMERATED = 13  # maximum number of pairs for which all patterns of signs are counted
 _MAX_EXACT = 50  # maximum number of pairs for which the distribution without ties is counted
-_MAX_SHIFT = 6.0  # in standard deviations; with a larger mean, all differences have one sign
+# Largest mean of differences, in standard deviations; with a larger mean, all have the same sign
+_MAX_SHIFT = 6.0
 
 
 def smallest_p_value(units: int) -> float:
@@ -51,7 +52,9 @@ def signed_rank_test(first: FloatArray, second: FloatArray) -> Row:
 
 
 def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[float, float]:
-    """Return the interval of a rank-biserial correlation of n pairs; nan for nan.
+    """Return the interval of a rank-biserial correlation of n pairs.
+
+    If the correlation is nan, both ends are nan.
 
     This is a score interval, like Wilson's (1927) for a share and Newcombe's (2006) for the
     Mann-Whitney statistic. It contains each correlation r whose distance to the observed one is at
@@ -101,8 +104,7 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
     are tested with the ties of the unshifted differences. So the interval excludes 0 if and only if
     the p-value of `signed_rank_p_values` is below `alpha`. With many differences of zero, no
     p-value could be below `alpha`. Shifts are then tested without ties, because a shift leaves no
-    zeros. The interval is infinite if even this test, with this number of pairs, could not reject
-    any shift.
+    zeros. If there are too few pairs for this test to reject any shift, the interval is infinite.
 
     Differences of nan are left out.
     """
@@ -140,7 +142,7 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
 def _largest_significant(doubled: Iterable[int], alpha: float) -> int:
     """Return the largest doubled sum of ranks whose p-value is below alpha; -1 if there is none.
 
-    The sum is that of the ranks of one sign, the sign with the smaller sum.
+    Of the two sums (positive and negative differences), the smaller one is meant.
     """
     p_values = _sign_p_values(doubled)
     below = np.flatnonzero(p_values[: (len(p_values) + 1) // 2] < alpha)
@@ -158,8 +160,8 @@ def _lower_end(walsh: FloatArray, critical: int) -> float:
 def signed_rank_p_values(differences: FloatArray) -> FloatArray:
     """Return two-sided p-values of many Wilcoxon tests, (n_tests,); nan without pairs.
 
-    P-values are exact for up to 13 pairs. For more pairs, scipy computes them. They are exact for
-    up to 50 pairs without ties; otherwise, they are normal approximations.
+    P-values are exact for up to 13 pairs. For more pairs, scipy computes the p-values. These are
+    exact for up to 50 pairs without ties; otherwise, they are normal approximations.
 
     Args:
         differences: (n_tests, n_pairs); nan is left out.
@@ -186,7 +188,10 @@ def signed_rank_p_values(differences: FloatArray) -> FloatArray:
 
 
 def _signed_ranks(differences: FloatArray) -> FloatArray:
-    """Return signed ranks; 0 for nan, and for differences of zero, although these are ranked."""
+    """Return signed ranks; 0 for nan and for differences of zero.
+
+    Differences of zero have the lowest ranks, so the other ranks begin above these.
+    """
     from scipy.stats import rankdata
 
     ranks = rankdata(np.abs(differences), axis=1, nan_policy="omit")
@@ -218,7 +223,7 @@ def _sign_p_values(doubled: Iterable[int]) -> FloatArray:
     The index of a p-value is the doubled sum, from 0 to the largest possible sum.
 
     Args:
-        doubled: doubled average ranks, 0 for no pair.
+        doubled: doubled average ranks; 0 for a difference of zero or a missing pair.
     """
     # Count, rank by rank, how many of the 2^k assignments of signs give each sum
     ways, ranks = np.ones(1), [rank for rank in doubled if rank]

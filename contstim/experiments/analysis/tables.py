@@ -62,7 +62,7 @@ def named_frame(tables: Mapping[str, Columns], name: str, of: str) -> DataFrame:
 
 def with_origin(columns: Columns, origin: ResponseOrigin) -> Columns:
     """Add a column for the share of artificial participants if there are any."""
-    # If rows are copied, sorted or joined, a column remains; a note or a file name would be lost
+    # A column remains if rows are copied, sorted or joined; a note or a file name would be lost
     rows = len(next(iter(columns.values()), ()))
     simulated = {"simulated_participants": [origin.share] * rows} if origin.simulated else {}
     return {**columns, **simulated}

@@ -96,11 +96,10 @@ def judge_rivals(
     """Evaluate the trivial rivals like models, and test each model against each rival.
 
     Returns:
-        A result whose `models` has a row for each rival. It uses the trials of the scope (a set of
-        trials) that all rivals judge. Its `comparisons` has a row for each model and rival (model
-        minus rival). Of the same trials, it uses those that evaluate the model. These tests are one
-        family. The result is None if no rival prefers a sentence in any trial, or if the scope is
-        `ACCEPT` or `REJECT`.
+        A result for the trials of the scope (a set of trials) that all rivals judge. `models` has a
+        row for each rival. `comparisons` has a row for each model and rival (model minus rival); a
+        row uses only trials that evaluate the model. These tests are one family. The result is None
+        if no rival prefers a sentence in any trial, or if the scope is `ACCEPT` or `REJECT`.
     """
     # A trivial rival is no baseline in natural-synthetic trials: the natural sentence always has
     # fewer new words, and in each of these two scopes all models have the same role.
@@ -152,14 +151,15 @@ def judge_rivals(
 def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
     """Measure agreement of people with the grammar and with models on minimal pairs.
 
-    Each paradigm has a row for each judge. Further rows are for all paradigms together (`all`). A
-    judge is a model, on the trials that target it, or `grammar`, which prefers the acceptable
-    sentence. If minimal pairs consist of a natural and a changed sentence, the judge `natural
-    sentence` replaces `grammar`. `prefers_acceptable` is the share of trials in which the judge
-    prefers the acceptable sentence; a tie counts one half. `value` is the accuracy with which the
-    judge predicts people; further columns have its interval. Without minimal pairs, the list is
-    empty. If a paradigm has the name `all`, the rows of all paradigms together are named `(all)`.
-    If a model has the name `grammar`, the judge is named `(grammar)`.
+    A paradigm is a set of minimal pairs with the same grammatical contrast. Each paradigm has a row
+    for each judge. Further rows are for all paradigms together (`all`). A judge is a model, on the
+    trials that target the model. A further judge, `grammar`, prefers the acceptable sentence. If
+    minimal pairs consist of a natural and a changed sentence, the judge `natural sentence` replaces
+    `grammar`. `prefers_acceptable` is the share of trials in which the judge prefers the acceptable
+    sentence; a tie counts one half. `value` is the accuracy with which the judge predicts people;
+    further columns have its interval. Without minimal pairs, the list is empty. If a paradigm has
+    the name `all`, the rows of all paradigms together are named `(all)`. If a model has the name
+    `grammar`, the judge is named `(grammar)`.
     """
     paradigms = {t.paradigm for t in ratings.trials if t.condition is Condition.MINIMAL_PAIR}
     has_grammar = any(trial.kind_1 is Kind.ACCEPTABLE for trial in ratings.trials)
@@ -191,7 +191,7 @@ def _distinct_name(name: str, names: Collection[str]) -> str:
 
 
 def _with_judges(ratings: Ratings, names: Sequence[str], ratios: Sequence[FloatArray]) -> Ratings:
-    """Return the ratings with judges in place of models.
+    """Return the ratings, with judges (models or trivial rivals) in place of models.
 
     `ratios` has an (n_judges, n_trials) array for each group.
     """

@@ -2,7 +2,7 @@
 
 Included participants have finished the session, passed the catch trials and satisfied all other
 rules. A catch trial tests attention. For example, it shows a sentence and the same words in
-shuffled order. State exclusion rules before data collection. They are applied one after the other.
+shuffled order. Exclusion rules are applied one after the other. State them before data collection.
 """
 
 from __future__ import annotations
@@ -156,7 +156,8 @@ def admit(
                 reasons[name] = unfinished[name]
     counts = {"no rating at all" if exclusions.partial else "an unfinished session": len(reasons)}
     find_failed = partial(_find_failed_catch, trials, exclusions.min_catch)
-    for rule, find_violations in (("too few catch trials right", find_failed), *exclusions.rules()):
+    failed: Rule = "too few catch trials right", find_failed
+    for rule, find_violations in (failed, *exclusions.rules()):
         violations = find_violations(answers)
         counts[rule] = len(violations.keys() - reasons.keys())
         reasons = {**violations, **reasons}  # the first reason counts
