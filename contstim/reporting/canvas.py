@@ -33,7 +33,7 @@ SIZE = 8  # points, as journals require
 _DPI = 300
 _POINTS = 72  # per inch
 _CHARACTERS_PER_INCH, _MIN_LINE_LENGTH = 14, 24  # for wrapping bold text of size SIZE
-_HINTING_FACTOR = 1.03  # hinting may widen letters by this factor
+_HINTING_FACTOR = 1.03  # fitting letters to pixels (hinting) may widen them by this factor
 _STYLE: dict[Any, Any] = {
     "font.size": SIZE,
     "text.parse_math": False,  # names such as "$x$" are not formulas
@@ -104,7 +104,7 @@ def plain_log(axis: Axis) -> None:
 
 
 def lay_out(figure: Figure) -> None:
-    """Lay out a figure once, so that it is equal in all formats."""
+    """Lay out a figure once, so that files of all formats have the same layout."""
     for _ in range(2):  # colour bars of square axes get their positions in the second round
         figure.draw_without_rendering()
     figure.set_layout_engine("none")

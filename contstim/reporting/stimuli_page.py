@@ -277,7 +277,7 @@ def log_probs(
     columns: dict[str, list[float]] = {}
     if isinstance(stimulus, Triplet):
         for number, model in enumerate((stimulus.model_1, stimulus.model_2)):
-            columns[model] = [scores[number] for *_, scores in stimulus.labelled]
+            columns[model] = [numbers[number] for *_, numbers in stimulus.labelled]
     missing = [model for model in models if model not in columns]
     if scores is not None and missing:
         rows = scores.rows_of(filter(None, named_sentences(stimulus)[1]))

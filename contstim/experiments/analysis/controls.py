@@ -49,7 +49,7 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
     table = read_table(path)
     if "sentence" not in table or len(table) < 2:
         raise InputError(
-            f"{path} must have a column `sentence` and one for each feature; its columns are "
+            f"{path} must have a column `sentence` and a column for each feature; its columns are "
             f"{join_names(table)}."
         )
     if len(table) > MOST_FEATURES:

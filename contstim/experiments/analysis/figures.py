@@ -1,7 +1,8 @@
 """Figures of an analysis.
 
-They show how well each model predicts the ratings, how rivals differ, and how reliable trials are.
-Rivals are two models that a trial targets.
+The figures show how well each model predicts the ratings, how rivals differ, and how reliable
+trials are. Rivals are two models that a trial targets. A scope is a set of trials on which models
+are compared.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
     from contstim.items.scores import ScoreTable
 
 _MIN_BAR_WIDTH = 3.7  # minimum width of the bars, inches
-_MAP_MARGIN = 0.5  # inches for the label of the first line
-_LINE_WIDTH = 0.17  # inches between lines of the significance map
+# The significance map is on the right of the bars: lines that join models with different values
+_MAP_MARGIN = 0.5  # inches for the label of the first line of the map
+_LINE_WIDTH = 0.17  # inches between two lines of the map
 _DOT_SIZE = 3.5
 
 
@@ -82,10 +84,7 @@ def names_in_figures(analysis: Analysis) -> dict[str, str]:
 
 
 def results_with_figures(analysis: Analysis) -> list[Result]:
-    """Return the primary outcome, then the accuracy in each scope except `OVERALL`.
-
-    A scope is a kind of trials.
-    """
+    """Return the primary outcome, then the accuracy in each scope except `OVERALL`."""
     by_condition = [result for result in analysis.results if result.scope is not Scope.OVERALL]
     return [analysis.main, *(result for result in by_condition if result.measure is ACCURACY)]
 
@@ -183,7 +182,8 @@ def _draw_significance(axes: Axes, names: list[str], result: Result) -> None:
     axes.set_axis_off()
     lines = [("ceiling", len(names) - 0.5, result.below_ceiling())]
     lines += [(name, row, result.beaten_by(name)) for row, name in reversed([*enumerate(names)])]
-    # A line starts at its model (or at the top) and ends at the most distant worse model
+    # A line starts at its model (the line of the ceiling at the top) and ends at the most distant
+    # of the worse models
     for column, (name, top, worse) in enumerate([line for line in lines if line[2]]):
         rows = sorted(names.index(model) for model in worse)
         span = (min(rows[0], top), max(rows[-1], top))

@@ -145,7 +145,7 @@ def gather(
     if report.unseen(responses) and not partial:
         raise InputError(
             "Only participants who saw every trial of their group can be analysed.\n"
-            f"{report}\n`admit` excludes and names the others."
+            f"{report}\n`admit` excludes the other participants and names them."
         )
     trial_models = {model for trial in trials for model in (trial.model_1, trial.model_2)} - {""}
     missing = sorted(trial_models - set(scores.models))

@@ -36,8 +36,9 @@ def reproduce_adc(data: Path | str) -> tuple[AcceptabilityEvaluation, dict[str, 
         data: folder of the repository, or a folder that contains it as `li-adger`.
 
     Returns:
-        The evaluation of all published columns of scores. And a dictionary: name of each column of
-        pseudo-log-likelihoods → largest difference between its published z-scores and ours.
+        Two values. The first is the evaluation of all published columns of scores. The second is a
+        dictionary: name of a column of pseudo-log-likelihoods → largest difference between the
+        published z-scores of this column and ours.
 
     Raises:
         InputError: if a file is missing, or its content does not have the published form.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Answers: TypeAlias = Mapping[str, Sequence[Response]]
     Rule: TypeAlias = tuple[str, Callable[[Answers], Mapping[str, str]]]
 
-LAPSES = 0.02  # share of trials in which attentive people guess; half of the guesses are correct
+LAPSES = 0.02  # share of trials in which attentive people guess; half of their guesses are correct
 _PARTIAL_SESSIONS_LABEL = "an unfinished session, kept in regressions and mixed models alone"
 _MIN_HONEST_SHARE = 0.99  # share of attentive people whom the default rule must include
 
@@ -88,8 +88,8 @@ class Admission:
         participants: included participants, in order of their first response.
         excluded: excluded participants → reason, in order of their first response.
         report: findings of the checks before any exclusion.
-        counts: rule → number of participants that it excludes, in the order of application. If
-            unfinished sessions are included, the last entry is their number.
+        counts: rule → number of participants that the rule excludes, in the order of application.
+            If unfinished sessions are included, the last entry is the number of these sessions.
         partial: ratings of unfinished sessions whose participants break no other rule; empty if
             unfinished sessions are not included.
     """

@@ -37,7 +37,8 @@ class RecordedAnswer(BaseModel):
         position: order of presentation, from 1; 0 if unknown.
         rt_ms: reaction time in milliseconds; nan if unknown.
         rt_s: reaction time in seconds, for platforms that record seconds.
-        away_ms: total time without focus.
+        blurs: number of times that the page lost the focus during the trial.
+        away_ms: total time during which the page did not have the focus, milliseconds.
         row: column name → cell, for `kept_columns`.
     """
 

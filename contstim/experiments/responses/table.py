@@ -2,7 +2,8 @@
 
 Excel and LibreOffice treat cells that begin with certain signs as formulas, even if quoted. A
 leading mark prevents this. In tables that contstim reads again, the mark is an apostrophe. In cells
-that people read on a screen, it is an invisible no-break space, which `Sentence.parse` ignores.
+that people read on a screen, the mark is an invisible no-break space, which `Sentence.parse`
+ignores.
 Text that already looks escaped gets one more mark, so that `unescape_formula` restores every text.
 """
 
@@ -129,7 +130,7 @@ class Response:
     `away_ms` and `received` are written only if they have a value.
 
     The column `simulated` (true or false) is written only if an answer is simulated. Participants
-    whose names begin with `simulated-` are always artificial. For all others, a missing column or
+    whose names begin with `simulated-` are always artificial. For other names, a missing column or
     an empty cell means a person.
 
     The scale is not a column. It is stored in the table's record, a JSON file next to the table.
@@ -146,7 +147,7 @@ class Response:
     scale: Scale = Scale.CONFIDENCE
     input: Text = ""  # key, mouse or touch
     blurs: Count = None  # number of times that the page lost the focus during the trial
-    away_ms: Time = math.nan  # total time without focus
+    away_ms: Time = math.nan  # total time during which the page did not have the focus
     received: Text = field(default="", compare=False)  # time when the server received it, UTC
 
     def __post_init__(self) -> None:

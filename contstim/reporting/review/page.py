@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from contstim.items.scores import ScoreTable
 
 REASONS = ("ungrammatical", "offensive", "debris", "meaningless to compare", "other")
-"""Reasons for a rejection that a reviewer can select with a digit key. Others can be typed."""
+"""Reasons for a rejection. A reviewer selects one with a digit key, or types another reason."""
 
 _PAGE = resources.files("contstim.reporting.review") / "form"
 # In loading order

@@ -114,7 +114,7 @@ def test_features_are_read_by_sentence_from_csv(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("sentence\nYes\n", "must have a column `sentence` and one for each feature"),
+        ("sentence\nYes\n", "must have a column `sentence` and a column for each feature"),
         ("text,length\nYes,1\n", "its columns are text, length"),
         ("sentence,length\nYes,one\n", "row 0: 'one' under length is not a number"),
         ("sentence,length\nYes,nan\n", "'nan' under length is not a number"),

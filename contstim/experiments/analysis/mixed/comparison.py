@@ -129,8 +129,8 @@ def compare_mixed(
     of them. These models estimate the contribution of a language model in addition to others.
 
     Raises:
-        InputError: see `fit_mixed`. A language model that cannot be fitted alone is left out, but
-            if this is true of all language models, the error is raised.
+        InputError: see `fit_mixed`. A language model that cannot be fitted alone is left out. The
+            error is raised only if no language model can be fitted.
     """
     settings, models = settings or MixedSettings(), list(models or ratings.models)
     total, done = 1 + len(models), count()
@@ -205,7 +205,7 @@ def _additions(
 ) -> list[Row]:
     """Return a row for each ordered pair of models.
 
-    A row has the coefficient of `model` and the gain in fit if `model` is added to `beyond`.
+    A row has the coefficient of `model`, and the gain in fit if `model` is added to `beyond`.
 
     `aic_gain` is negative if the gain in fit does not justify the additional parameters.
     """

@@ -196,7 +196,10 @@ def _maximise(
     scheme: ThresholdScheme,
     n_ratings: int,
 ) -> FloatArray:
-    """Find the maximum by BFGS, with logarithms of the steps in place of the thresholds."""
+    """Find the maximum by BFGS.
+
+    The parameters are logarithms of the steps between thresholds, in place of the thresholds.
+    """
     from scipy.optimize import minimize
 
     n, first = len(scheme.names), scheme.first_step
@@ -262,7 +265,8 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
     """Check that predictors do not separate the ratings perfectly.
 
     Raises:
-        InputError: if they do, because steeper slopes then always fit better.
+        InputError: if predictors separate the ratings, because steeper slopes then always fit
+        better.
     """
     # Predictors separate the ratings if there is a direction of slopes and thresholds along which
     # no rating becomes less likely, and some rating becomes more likely. If and only if such a

@@ -131,8 +131,8 @@ class MixedFit:
         have slopes. If both are true, the smaller number counts. If neither is true, the units are
         ratings. `typical_ratio` is the root mean square of the ratios. `typical_effect` is the
         effect of a ratio of this size, and can be compared between models. `capped` counts trials
-        with an infinite ratio. `cap`, the largest finite ratio, replaces it. P-values are not
-        adjusted.
+        with an infinite ratio. `cap`, the largest finite ratio, replaces infinite ratios. P-values
+        are not adjusted.
         """
         units = [self.rated.n_trials] * self.settings.items
         units += [len(self.rated.participants)] * (self.settings.people == "slopes")

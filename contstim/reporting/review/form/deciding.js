@@ -7,7 +7,7 @@ review.deciding = (() => {
     new Map(data.items.flatMap((item) => item.decision.map((decided) => [item.id, decided])));
   const isServed = Boolean(data.file);
   let reviewer = data.reviewer;
-  // The storage has all decisions made here or, with a server, the unsaved ones
+  // The storage has all decisions made in this browser. With a server, it has only unsaved decisions
   let decisions = new Map([...begun(), ...keeping.read(reviewer)]);
   let history = [];
   let listener = () => {};
@@ -66,7 +66,7 @@ review.deciding = (() => {
     reread: (name, text) => {
       if (name !== keeping.name(reviewer)) return;
       const now = keeping.read(reviewer);
-      // The storage no longer has decisions that the server has saved since then
+      // The storage no longer has decisions that the server has saved in the meantime
       decisions = new Map([...decisions, ...keeping.parse(text), ...now]);
       if (isServed && !now.size) state = "saved";
       listener();

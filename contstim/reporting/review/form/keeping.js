@@ -56,7 +56,7 @@ review.keeping = (() => {
     write,
     /** Store a decision in addition to those of other windows. */
     put: (reviewer, id, decided) => write(reviewer, read(reviewer).set(id, decided)),
-    /** Remove decisions, unless they have changed since. */
+    /** Remove decisions that have not changed in the meantime. */
     forget: (reviewer, decisions) => {
       const now = read(reviewer);
       for (const [id, decided] of decisions) {
@@ -81,7 +81,7 @@ review.saving = (tell) => {
     if (busy) return;
     const unsaved = keeping.read(reviewer);
     if (!unsaved.size) {
-      tell("saved"); // maybe by another window
+      tell("saved"); // perhaps another window has saved the decisions
       return;
     }
     busy = true;

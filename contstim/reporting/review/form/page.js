@@ -5,7 +5,7 @@
   const by = (id) => document.getElementById(id);
   const feed = by("items");
 
-  // Filters: shown only if the items differ in them
+  // Filters: a filter is shown only if the items have different values of it
 
   const unique = (values) => [...new Set(values)];
   const options = {
