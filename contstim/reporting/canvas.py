@@ -201,8 +201,8 @@ def heat_map(
     """Draw a heat map with a number in each cell.
 
     Cells are square if rows and columns have the same names. With `middle`, the colour scale is
-    diverging and symmetric about this value, such as chance. Otherwise, it is sequential, from the
-    smallest value (rounded down to a tenth) to 1.
+    diverging and symmetric about this value, such as chance. Otherwise, the colour scale is
+    sequential, from the smallest value (rounded down to a tenth) to 1.
 
     Values are at most 1, (n_rows, n_columns); nan leaves a cell empty. `numbers` is the format of
     the numbers. For example, the value 0.256 is written as

@@ -175,7 +175,7 @@ class Report:
         )
 
     def _repr_html_(self) -> str:
-        """Return the page in a frame, which isolates its style from that of a notebook."""
+        """Return the page in a frame, so that the page and a notebook keep their own styles."""
         return (
             f'<iframe title="{escape(self.title)}" srcdoc="{escape(self.html())}" '
             f'style="width: 100%; height: 40em; border: 0"></iframe>'

@@ -33,14 +33,14 @@ _MAX_UNFOLDED = 20  # maximum number of items of a kind that are shown unfolded
 _HEADINGS = {Triplet: "Synthetic sentences", Pair: "Natural pairs", Trial: "Trials"}
 _EXPLANATION = (
     "Numbers are {}{}. In pairs and trials, a bold number marks the sentence that a model prefers. "
-    "In triplets, bold numbers mark the sentences that a model prefers to the one that it rejects. "
+    "In triplets, bold numbers mark the sentences that a model prefers to the rejected sentence. "
     "Words that differ from the natural sentence are highlighted"
 )
 _ARROWS = (
     "Black dots are natural sentences. Arrows lead to synthetic sentences. In the direction of an "
     "orange arrow, a sentence becomes less likely under the model of the horizontal axis, but not "
-    "under the other model. In the direction of a blue arrow, it becomes less likely only under "
-    "the model of the vertical axis."
+    "under the other model. In the direction of a blue arrow, a sentence becomes less likely only "
+    "under the model of the vertical axis."
 )
 _ARROW: Mapping[str, Any] = {
     "angles": "xy",
@@ -94,7 +94,7 @@ def stimuli_report(
     if flagged is not None:
         parts.append(report.Paragraph(f"{flagged.text} contstim review shows these items."))
         if triplets:
-            # Omit the share of flags, which the paragraph reports, and the unknown `enough`
+            # Omit the share of flags, which the paragraph reports. `enough` is not known here
             parts.append(figures_table(figures_of(triplets, None, flagged.table, enough=None)))
     for kind, heading in _HEADINGS.items():
         of_kind = [stimulus for stimulus in stimuli_list if isinstance(stimulus, kind)]
@@ -300,9 +300,9 @@ def preferred(
 ) -> list[list[bool]]:
     """Return a mask of the numbers to print in bold, (n_sentences, n_models).
 
-    A number is the score of a sentence under a model. In a triplet, it is bold if the model prefers
-    this sentence to the sentence in `rejected`. In a pair or trial, it is bold if the model prefers
-    this sentence to the other one.
+    A number is the score of a sentence under a model. In a triplet, the number is bold if the model
+    prefers this sentence to the sentence in `rejected`. In a pair or trial, the number is bold if
+    the model prefers this sentence to the other sentence.
     """
     n_sentences = max(map(len, columns.values()), default=0)
     return [

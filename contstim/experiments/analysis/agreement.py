@@ -46,7 +46,7 @@ def model_agreement(ratings: Ratings, condition: Condition) -> FloatArray:
 
 
 def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
-    """Return the share of ratings that agree with the model of the row, not that of the column.
+    """Return the share of ratings that agree with the row's model rather than the column's model.
 
     Only trials that target these two models count. The shape is (n_models, n_models); a cell is nan
     if there are no such trials. Cells [i, j] and [j, i] sum to 1 if the two models disagree on all
@@ -118,6 +118,7 @@ def rated_trials(ratings: Ratings, condition: Condition) -> Iterator[tuple[Trial
 def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:
     """Count the trials of each controversial condition, and trials that contradict models' roles.
 
+    A role states which sentence of a trial a model should prefer.
     Scores of a natural-synthetic trial agree with the roles if the rejecting model finds the
     synthetic sentence less likely than the natural one. In all other conditions, scores agree if
     model_1 finds sentence_1 less likely than sentence_2, and model_2 finds sentence_1 more likely.
@@ -144,7 +145,7 @@ def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:
 def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> Iterator[Row]:
     """Yield a row for each pair of models that trials of a condition target.
 
-    Values and ceilings are computed on the trials that target this pair. They are means over the
+    Values and ceilings are computed on the trials that target this pair. Both are means over the
     participants who rated these trials.
     """
     for pair in rivals(ratings, condition):
@@ -177,10 +178,10 @@ def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
     sentence that the model finds less likely.
 
     The signed-rank cosine of the model and a participant is a sum with one term for each trial. A
-    trial's contribution (`error`) is minus its term, averaged over participants. If answers are
-    choices, the contribution is the share of participants who chose the less likely sentence,
-    divided by the number of trials. In this case, trials with equal contributions are ordered by
-    the absolute ratio, largest first.
+    trial's contribution (`error`) is its term with the opposite sign, averaged over participants.
+    If answers are choices, the contribution is the share of participants who chose the less likely
+    sentence, divided by the number of trials. In this case, trials with equal contributions are
+    ordered by the absolute ratio, largest first.
 
     A row has two sentences: the one that people prefer, and the one that the model prefers. For
     both sentences, the row has the log-probabilities (nats) under the model and its rival, and the
@@ -204,14 +205,14 @@ def _failures(
     group: GroupRatings, scope: Scope, models: tuple[str, ...], model: str
 ) -> Iterator[Row]:
     """Yield a row for each trial of a group in which the majority contradicts the model."""
-    # `index` counts only the trials that evaluate the model; they are the last axis of the arrays
-    # below. `column` counts all trials of the group.
+    # `index` counts only the trials that evaluate the model; these trials are the last axis of the
+    # arrays below. `column` counts all trials of the group.
     columns = np.flatnonzero(scope_mask(group.trials, scope, (model,))[0]).tolist()
     preferences = group.preferences[:, columns]
     ratios = group.ratios[models.index(model), columns]
     # A trial's term is its part of the cosine's numerator, divided by the denominator. The
-    # denominator is the root of the product of both sums of squares (2023, Eq. 9). It is smaller
-    # for participants with fewer preferences, whose ranks therefore get more weight.
+    # denominator is the root of the product of both sums of squares (2023, Eq. 9). The denominator
+    # is smaller for participants with fewer preferences, so their ranks get more weight.
     k, n = np.count_nonzero(ratios), len(columns)
     squares, full_square = measures.rank_squares(preferences), n * (n + 1) * (2 * n + 1) / 6
     weights = np.sqrt(

@@ -222,8 +222,8 @@ def _target_trials(
             if trial.condition in conditions and is_targeted:
                 columns.append(column)
                 differences.append(values[trial.sentence_2.text] - values[trial.sentence_1.text])
-        # The sum of choices has the sign of the majority. It is 0 if both sentences have equally
-        # many choices
+        # The sum of choices has the sign of the majority; 0 if both sentences have equally many
+        # choices
         votes = np.sign(group.preferences[:, columns]).sum(axis=0)
         parts.append((np.sign(group.ratios[row, columns]), np.sign(votes), np.array(differences)))
     side, people, difference = map(np.concatenate, zip(*parts, strict=True))

@@ -1,11 +1,11 @@
 """Variance of results for new people and new items, with both as random factors.
 
 All participants in a group rate the same trials, so answers are crossed: two answers share a
-person, an item, or neither. A bootstrap that resamples both at once counts the variance of single
-answers up to three times (Schütt et al. 2023, eLife 12:e82566). The corrected variance of Schütt et
-al. is 2 (a + b) - c, with factors for small samples. Here a, b and c are the variances if only
-people, only items, or both are resampled. For means, the corrected variance has a closed form, and
-a jackknife over items extends it to the cosine. With n people and k items in a group,
+person, an item, or neither. A bootstrap that resamples people and items at once counts the variance
+of single answers up to three times (Schütt et al. 2023, eLife 12:e82566). The corrected variance of
+Schütt et al. is 2 (a + b) - c, with factors for small samples. Here a, b and c are the variances if
+only people, only items, or both are resampled. For means, the corrected variance has a closed form,
+and a jackknife over items extends it to the cosine. With n people and k items in a group,
 
     variance of a group's mean = P / n + I / k + R / (n k),
 
@@ -88,7 +88,7 @@ class Block:
 
     @property
     def spare_items(self) -> int:
-        """Number of items minus number of means over them."""
+        """Number of items, minus the number of means over items; at least 0."""
         return max(0, len(self.items) - self.means)
 
 
@@ -98,12 +98,12 @@ class VarianceComponents:
 
     Attributes:
         variance: variance of the mean for `population`; nan if unknown.
-        freedom: degrees of freedom of the variance, by Satterthwaite's formula. They are reduced if
-            a few items have most of the influence.
+        freedom: degrees of freedom of the variance, by Satterthwaite's formula. The number is
+            reduced if a few items have most of the influence.
         of_items: variance and degrees of freedom for new items and these people.
         of_people: variance and degrees of freedom for new people and these items.
         residual: total variance of the value or difference in a single answer: between people,
-            between items, and the rest. Its root is the unit of standardised differences.
+            between items, and the rest. Standardised differences are in units of its square root.
         person: variance of people's values, including `answers`.
         answers: part of `person` that single answers explain (R / k, see the module).
         items_each: number of different items, divided by `Block.means`.
@@ -185,7 +185,7 @@ def jackknife_of_means(
         agreements: (…, n_participants, n_models, n_trials), each participant's agreement with each
             model, 0 to 1.
         ceilings: (…, n_participants, 1, n_trials), each participant's agreement with the majority
-            of the others, 0 to 1.
+            of the other participants, 0 to 1.
         mask: which trials evaluate which model, (n_models, n_trials).
         items: (n_trials,); see `GroupJackknife`.
     """
@@ -271,9 +271,9 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
         why = "participants" if enough_items else "trials"
         note = f"the variance is that between groups, because there are too few {why} in a group"
     elif freedom and sum(spare):
-        # If people hardly differ, their estimated contribution is negative as often as positive. It
-        # is not limited to 0, because intervals of designs with many groups of one person would
-        # become too wide.
+        # If people hardly differ, their estimated contribution is negative as often as positive.
+        # The contribution is not limited to 0, because intervals of designs with many groups of one
+        # person would become too wide.
         variance = np.maximum(items + weight * (person - answers), weight * person)
         terms = np.stack([items, weight * person, weight * answers])
         people_freedom = [np.full(items.shape, float(n)) for n in (freedom, answers_freedom)]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from contstim.items.scores import ScoreTable
 
 _MIN_BAR_WIDTH = 3.7  # minimum width of the bars, inches
-# The significance map is on the right of the bars: lines that join models with different values
+# The significance map is on the right of the bars: lines that join models that differ significantly
 _MAP_MARGIN = 0.5  # inches for the label of the first line of the map
 _LINE_WIDTH = 0.17  # inches between two lines of the map
 _DOT_SIZE = 3.5

@@ -300,7 +300,10 @@ def _value_cells(row: ModelMean, ends: tuple[float, float]) -> tuple[Value, ...]
 
 
 def verdict_texts(analysis: Analysis) -> tuple[str, str]:
-    """Return two texts: which model is best, and why (its values, tests and their limits)."""
+    """Return two texts: which model is best, and why.
+
+    The second text states the model's values, the tests, and the limits of the tests.
+    """
     result, sampling = analysis.main, analysis.sampling
     best, *runners_up = sorted(result.models, key=lambda row: -row.value)
     first, names = best.model, [row.model for row in runners_up]
@@ -390,8 +393,8 @@ def write_analysis(
     """Write tables (CSV), figures (PDF and PNG), methods.md, and a self-contained report.html.
 
     If participants were artificial, the page and every figure begin with a warning, and every table
-    has a column `simulated_participants`, for example with `3 of 10`. Existing files with the same
-    names are replaced. For `pair`, see `figures.drawings`; for `seen`, see `report`.
+    has a column `simulated_participants`, for example with the cells `3 of 10`. Existing files with
+    the same names are replaced. For `pair`, see `figures.drawings`; for `seen`, see `report`.
 
     Returns:
         Paths of tables, figures and methods text, without report.html.

@@ -50,7 +50,7 @@ class Analysis(ShownAsTable):
         agreement: condition → share of trials in which two models prefer the same sentence,
             (n_models, n_models).
         dominance: controversial condition → share of ratings that agree with the row's model
-            against the column's model, (n_models, n_models).
+            rather than the column's model, (n_models, n_models).
         roles: how often people prefer a synthetic sentence to its natural sentence. Each row is for
             two models; one accepts the synthetic sentence, the other rejects it.
         unanimity: for each condition, the number of trials in which nearly all people (at least the
@@ -63,7 +63,8 @@ class Analysis(ShownAsTable):
         rivals: results of the trivial rivals (simple rules such as word frequency), and of tests of
             each model against each rival; see `judge_rivals`.
         rivals_left_out: messages that explain why rivals or trials are left out.
-        paradigms: people, models and the grammar on minimal pairs; see `by_paradigm`.
+        paradigms: agreement of people with models and with the grammar on minimal pairs; see
+            `by_paradigm`.
         primary: measure that is the primary outcome, for all trials together.
         limits: further warnings about the tests.
     """

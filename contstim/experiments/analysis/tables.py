@@ -124,7 +124,8 @@ def _scores(result: Result, ratings: Ratings, *, by_group: bool) -> Iterator[Row
     numbers, first, sizes = np.unique(scores.groups, return_index=True, return_counts=True)
     people, n_trials = ratings.participants, scores.n_trials
     if by_group:
-        # All participants of a group saw the same trials, so the first represents the group
+        # All participants of a group saw the same trials, so the first participant represents the
+        # group
         kinds = {name: scores.of_groups(kind) for name, kind in kinds.items()}
         n_trials = n_trials[first]
     for row, column in np.argwhere(n_trials).tolist():

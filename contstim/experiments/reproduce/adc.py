@@ -33,7 +33,7 @@ def reproduce_adc(data: Path | str) -> tuple[AcceptabilityEvaluation, dict[str, 
     optional.
 
     Args:
-        data: folder of the repository, or a folder that contains it as `li-adger`.
+        data: folder of the repository, or a folder that contains the repository as `li-adger`.
 
     Returns:
         Two values. The first is the evaluation of all published columns of scores. The second is a
@@ -54,7 +54,7 @@ def reproduce_adc(data: Path | str) -> tuple[AcceptabilityEvaluation, dict[str, 
     tables = (masked, classifiers) if classifiers.is_file() else (masked,)
     parts = [published_scores(judgements, path) for path in tables]
     models = parts[0].models
-    # The published z-scores and our z-scores have the shape (n_sentences, n_models). They use the
+    # The published z-scores and our z-scores have the shape (n_sentences, n_models). Both use the
     # mean and the population standard deviation of a model's scores of all sentences.
     columns = AcceptabilitySettings(column=tuple(f"{name}_zscores" for name in models))
     published = published_scores(judgements, masked, columns)

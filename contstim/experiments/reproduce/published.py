@@ -6,9 +6,9 @@ of scores and words also accept a copy of its folder `resources`. As everywhere 
 sentences have end marks. In a pair, model_1 rejects sentence_1: it prefers sentence_2. In a
 triplet, model_1 rejects synthetic_1: it prefers the natural sentence.
 
-The published file of experiment 1 is a list of 16,500 ratings, without models and conditions of
-trials. These follow from the published selections of pairs and triplets. Participants who saw the
-same sentences are in the same group.
+The published file of experiment 1 is a list of 16,500 ratings. It does not contain the models and
+the conditions of trials, which follow from the published selections of pairs and triplets.
+Participants who saw the same sentences are in the same group.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def read_stimulus_scores(folder: Path | str) -> ScoreTable:
     by_model = load_plain(path)
     if not isinstance(by_model, dict) or tuple(by_model) != MODELS:
         raise InputError(f"{path} does not contain the scores of the nine models.")
-    # For each model, the file has a dictionary: sentence → nats. All have the same sentences
+    # For each model, the file has a dictionary: sentence → nats. All dictionaries have the same
+    # sentences
     try:
         texts = tuple(by_model[MODELS[0]])
         columns = [[float(scores[text]) for text in texts] for scores in by_model.values()]
@@ -330,7 +331,7 @@ def read_experiment(
                 trial.group,
                 trial.trial_id,
                 # In the file, a rating refers to the order of the sentences in the row. In a
-                # response, it refers to their order in the trial.
+                # response, a rating refers to the order of the sentences in the trial
                 rating if pair[0] == trial.sentence_1 else trial.scale.mirrored(rating),
                 UNKNOWN,
                 position,

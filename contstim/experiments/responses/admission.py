@@ -109,8 +109,8 @@ class Admission:
         sessions = quantity(len({r.participant for r in self.partial}), "unfinished session")
         return (
             f"{sessions} ({quantity(len(self.partial), 'rating')}) kept for regressions and "
-            "mixed models only. Accuracies, cosines and noise ceilings need a rating of every "
-            "trial, and so do their tests and controls."
+            "mixed models only. Accuracies, cosines, noise ceilings and their tests need a rating "
+            "of every trial. Linguistic controls need a rating of every trial, too."
         )
 
     @property

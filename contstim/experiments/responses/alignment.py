@@ -31,15 +31,13 @@ class RecordedAnswer(BaseModel):
     """A rating as a platform records it; its fields are parsed from table cells.
 
     Attributes:
-        where: file and row, for messages.
-        left: the sentence shown on the left, 1 or 2.
-        rating: rating on the trial's scale, from left to right; -1 if shown but not rated.
-        position: order of presentation, from 1; 0 if unknown.
-        rt_ms: reaction time in milliseconds; nan if unknown.
-        rt_s: reaction time in seconds, for platforms that record seconds.
-        blurs: number of times that the page lost the focus during the trial.
-        away_ms: total time during which the page did not have the focus, milliseconds.
-        row: column name → cell, for `kept_columns`.
+        where: file and row, for messages. left: the sentence shown on the left, 1 or 2. rating:
+        rating on the trial's scale, from left to right; -1 if the trial was shown but not rated.
+        position: order of presentation, from 1; 0 if unknown. rt_ms: reaction time in milliseconds;
+        nan if unknown. rt_s: reaction time in seconds, for platforms that record seconds. blurs:
+        number of times that the page lost the focus during the trial. away_ms: total time during
+        which the page did not have the focus, milliseconds. row: column name → cell, for
+        `kept_columns`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -73,7 +71,7 @@ def recorded_or_unreadable(where: str, **cells: object) -> RecordedAnswer | Inpu
 
 @dataclass(frozen=True)
 class Imported:
-    """Result of an import: trials, responses to them, and skipped data.
+    """Result of an import: trials, responses to these trials, and skipped data.
 
     Attributes:
         trials: trials as passed, or as built from published data.
@@ -239,7 +237,7 @@ def kept_columns(imported: Imported, names: Iterable[str]) -> list[QuestionAnswe
 
 
 def keep_one(imported: Imported, which: Literal["first", "last"]) -> Imported:
-    """Keep a participant's first or last rating of each trial; notes list excluded ratings."""
+    """Keep a participant's first or last rating of each trial; name excluded ratings in notes."""
     chosen: dict[tuple[str, str], table.Response] = {}
     repeated: dict[str, list[str]] = defaultdict(list)
     for response in imported.responses:

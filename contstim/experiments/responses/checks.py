@@ -94,7 +94,7 @@ class CheckReport:
 
     @property
     def errors(self) -> tuple[ResponseFinding, ...]:
-        """Findings that excluding participants cannot solve."""
+        """Findings that remain even if the participants are excluded."""
         return tuple(f for f in self.findings if f.problem not in REPAIRABLE | HARMLESS)
 
     def raise_errors(self) -> None:
@@ -134,8 +134,8 @@ def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> C
     # CONFIDENCE is also the default of trials without a scale
     scales = {r.scale for r in responses} | ({t.scale for t in trials} - {Scale.CONFIDENCE})
     if len(scales) > 1:
-        listed_scales = ", others on the scale ".join(sorted(scales))
-        raise InputError(f"Some trials or responses are on the scale {listed_scales}.")
+        listed_scales = " and ".join(sorted(scales))
+        raise InputError(f"All trials and responses must have one scale, got {listed_scales}.")
     by_participant = grouped((response.participant, response) for response in responses)
     findings = [
         ResponseFinding(problem, participant, tuple(about))

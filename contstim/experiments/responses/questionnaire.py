@@ -91,9 +91,9 @@ def _parse_options(when: str, kind: str, options: str) -> dict[str, Any]:
 def _parse_question(cells: Mapping[str, str], language: str) -> Question:
     """Parse a question from a row.
 
-    Displayed texts are translations into `language`, such as `de-AT`. If there are none, use
-    translations into the language without its region (`de`). If these are missing too, use the
-    untranslated texts.
+    Displayed texts are translations into `language`, such as `de-AT`. A missing translation is
+    replaced by the translation into the language without its region (`de`). If that translation is
+    missing too, the untranslated text is displayed.
 
     Raises:
         ValueError: if a cell is invalid; `args` of the error are the column and the problem.

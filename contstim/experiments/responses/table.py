@@ -3,8 +3,8 @@
 Excel and LibreOffice treat cells that begin with certain signs as formulas, even if quoted. A
 leading mark prevents this. In tables that contstim reads again, the mark is an apostrophe. In cells
 that people read on a screen, the mark is an invisible no-break space, which `Sentence.parse`
-ignores.
-Text that already looks escaped gets one more mark, so that `unescape_formula` restores every text.
+ignores. Text that already looks escaped gets one more mark, so that `unescape_formula` restores
+every text.
 """
 
 from __future__ import annotations
@@ -125,9 +125,9 @@ def mistake(wrong: ErrorDetails) -> str:
 class Response:
     """A participant's rating of one trial; its fields are the columns of responses.csv.
 
-    Unrecorded values are empty cells in the file. In this class, they are -1 (rating), 0 (left,
-    position), nan (rt_ms, away_ms), None (blurs) or an empty text. The columns `input`, `blurs`,
-    `away_ms` and `received` are written only if they have a value.
+    Unrecorded values are empty cells in the file. In this class, unrecorded values are -1 (rating),
+    0 (left, position), nan (rt_ms, away_ms), None (blurs) or an empty text. The columns `input`,
+    `blurs`, `away_ms` and `received` are written only if they have a value.
 
     The column `simulated` (true or false) is written only if an answer is simulated. Participants
     whose names begin with `simulated-` are always artificial. For other names, a missing column or
@@ -147,8 +147,9 @@ class Response:
     scale: Scale = Scale.CONFIDENCE
     input: Text = ""  # key, mouse or touch
     blurs: Count = None  # number of times that the page lost the focus during the trial
-    away_ms: Time = math.nan  # total time during which the page did not have the focus
-    received: Text = field(default="", compare=False)  # time when the server received it, UTC
+    away_ms: Time = math.nan  # total time, ms, during which the page did not have the focus
+    # Time when the server received the response, UTC
+    received: Text = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         # If the column `simulated` was removed, the name still identifies artificial participants
@@ -177,7 +178,7 @@ class ResponseOrigin:
 
     @property
     def share(self) -> str:
-        """Share of artificial participants among all, such as `3 of 10`."""
+        """Share of artificial participants among all participants, such as `3 of 10`."""
         return f"{self.simulated:,} of {self.people + self.simulated:,}"
 
     @property

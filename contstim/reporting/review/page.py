@@ -51,11 +51,12 @@ class ReviewPage:
             `reviewer` are the initial decisions on the page.
         reviewer: name of the reviewer, which can be changed on the page.
         answers: identifier of an item → (description of participants' answers, probability). The
-            probability is that people in general prefer the sentence that the answers favour. It is
-            0.5 to 1, or None if unknown.
+            second value is the probability, 0.5 to 1, that people in general prefer the sentence
+            that the answers favour; None if unknown.
 
     Raises:
-        InputError: if there are no stimuli or several kinds of them, or a pair has no texts.
+        InputError: if there are no stimuli, if stimuli have several kinds, or if a pair has no
+            texts.
         ScoreError: if the scores lack a sentence (raised by `html`).
     """
 
@@ -160,8 +161,8 @@ class ReviewPage:
 
         Args:
             decisions: identifier of an item → initial decision; by default from `review`.
-            file: file in which a server saves decisions. Without it, the page stores them in the
-                browser and offers a download.
+            file: file in which a server saves decisions. Without a file, the page stores decisions
+                in the browser and offers a download.
         """
         items = self.facts["items"]
         if decisions is not None:
@@ -238,12 +239,12 @@ def _controversiality(
         if None not in drops:
             text += f", judge's drops {drops[0]:.1f} and {drops[1]:.1f}"
         return nats if math.isfinite(nats) else None, text
-    if isinstance(stimulus, Pair):  # Eq. 5 of the 2023 paper: the lower, the more controversial
+    if isinstance(stimulus, Pair):  # Eq. 5 of the 2023 paper: a lower sum is more controversial
         ranks = stimulus.rank_1_model_1 + stimulus.rank_2_model_2
         return -ranks, f"sum of ranks {ranks:.2f}"
     if {stimulus.model_1, stimulus.model_2} <= columns.keys():
         (a, b), (c, d) = columns[stimulus.model_1], columns[stimulus.model_2]
         difference = abs((b - a) - (d - c))
-        if math.isfinite(difference):  # not with impossible sentences
+        if math.isfinite(difference):  # infinite or nan if a sentence is impossible
             return difference, f"preferences of the models differ by {difference:.1f} nats"
     return None, ""

@@ -5,10 +5,11 @@ The latent value of participant p and trial t is
     eta[p, t] = x[t] · slopes + a[p, t] · u[p] + b · r[t],      u, r independent standard normal
 
 where a[p, t], (n_effects,), is the product of a design vector and the standard deviations of the
-participant's effects. The design vector has ±1 for a side bias (0 if sides are unknown), and the
-ratios for slopes. b is the standard deviation of trials. Given u and r, ratings are independent.
-The integrand over all u and r is replaced by a normal density with the same mode and curvature
-(Tierney & Kadane 1986; as in R's `ordinal::clmm`):
+participant's effects. The design vector has ±1 for a side bias, a preference for the sentence on
+one side of the screen (0 if sides are unknown), and the ratios for slopes. b is the standard
+deviation of trials. Given u and r, ratings are independent. The integrand over all u and r is
+replaced by a normal density with the same mode and curvature (Tierney & Kadane 1986; as in R's
+`ordinal::clmm`):
 
     log-likelihood ≈ log p(ratings, mode) - ½ log det H,       H = minus the second derivatives
 
