@@ -249,9 +249,9 @@ def compare(
     results = np.hstack([values, lower])  # (n_units, 2 n_models), as in `GroupJackknife`
     tests: list[_Test] = []
     for contrast in family:
+        first = names.index(contrast[0])
         # The ceiling on a model's own trials is in the model's column of `lower`
-        first, has_ceiling = names.index(contrast[0]), contrast[1] == CEILING
-        second = len(names) + first if has_ceiling else names.index(contrast[1])
+        second = len(names) + first if contrast[1] == CEILING else names.index(contrast[1])
         is_known = ~np.isnan(results[:, first] - results[:, second])
         pair = (results[is_known, first], results[is_known, second])
         uncertainty = uncertainty_of(groups, shares, measure.lowest, first, second)

@@ -116,8 +116,7 @@ class Ratings:
     @property
     def sided(self) -> int:
         """Number of ratings for which the sides of the sentences are recorded."""
-        has_side = [np.isfinite(group.ratings) & (group.left > 0) for group in self.groups]
-        return sum(int(is_sided.sum()) for is_sided in has_side)
+        return sum(int((np.isfinite(g.ratings) & (g.left > 0)).sum()) for g in self.groups)
 
 
 def gather(
@@ -147,9 +146,8 @@ def gather(
             "Only participants who saw every trial of their group can be analysed.\n"
             f"{report}\n`admit` excludes the other participants and names them."
         )
-    trial_models = {model for trial in trials for model in (trial.model_1, trial.model_2)} - {""}
-    missing = sorted(trial_models - set(scores.models))
-    if missing:
+    trial_models = {model for trial in trials for model in (trial.model_1, trial.model_2)}
+    if missing := sorted(trial_models - {"", *scores.models}):
         raise InputError(
             f"The trials name models without scores: {', '.join(missing)}; there are scores of "
             f"{', '.join(scores.models)}. Score the trials' sentences under every model, with "

@@ -8,8 +8,8 @@ contributions gives the variance of the sum. Here both trials and participants a
 the delta method, the contribution of a trial is the log-likelihood of its ratings, integrated over
 the trial's effect, with participants' effects at the mode. For the contribution of a participant,
 the roles of trials and participants are exchanged. The variances over trials and over participants
-are added. Both contain the variance over single ratings, which is therefore subtracted once (Cameron,
-Gelbach & Miller 2011).
+are added. Both contain the variance over single ratings, which is therefore subtracted once
+(Cameron, Gelbach & Miller 2011).
 """
 
 from __future__ import annotations
