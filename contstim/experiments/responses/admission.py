@@ -184,7 +184,7 @@ def admit(
 def _find_failed_catch(
     trials: Sequence[Trial], min_catch: int | None, answers: Answers
 ) -> dict[str, str]:
-    """Find participants with too many wrong catch trials; trials not shown do not count."""
+    """Find participants with too many wrong catch trials; ignore trials that were not shown."""
     catch = [trial for trial in trials if trial.condition is Condition.CATCH]
     n_catch_by_group = Counter(trial.group for trial in catch)
     catch_ids = {trial.trial_id for trial in catch}

@@ -46,8 +46,9 @@ class RatedBlock:
     Attributes:
         levels: (n_participants, n_trials), 0 to n_levels - 1; -1 for a missing rating.
         predictors: (n_trials, n_predictors), predictors with a fixed slope.
-        effects: (n_participants, n_trials, n_effects), multipliers of a participant's effects:
-            sides for the side bias, ratios for slopes; the last axis is empty without effects.
+        effects: (n_participants, n_trials, n_effects), multipliers of a participant's effects. The
+            side bias is multiplied by the code of the left sentence (±1, 0 if unknown), a slope by
+            the ratio. The last axis is empty without effects.
     """
 
     levels: IntArray

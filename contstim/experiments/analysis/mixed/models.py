@@ -44,11 +44,11 @@ class MixedSettings:
         people: random effects of participants. "none" has no effects. "intercept" has a bias
             towards the sentence on the left or right side of the screen. "slopes" has this bias,
             and a slope for each model's ratio. Without slopes, the standard error of a coefficient
-            ignores that slopes differ between participants. It is then too small for conclusions
-            about new participants. Intercept and slopes are independent. If no sides are recorded,
-            there is no side bias.
+            ignores that slopes differ between participants. The error is then too small for
+            conclusions about new participants. Intercept and slopes are independent. If no sides
+            are recorded, there is no side bias.
         items: whether trials have random intercepts. A trial has only one ratio for each model, so
-            a random slope of trials could not be distinguished from their intercept.
+            a random slope of trials could not be distinguished from the intercept of trials.
         ratios: "nats" or "ranks". With nats, the model's largest finite ratio replaces infinite
             ratios. Ranks are signed ranks of the ratios among the trials, divided by the number of
             trials.
