@@ -1,6 +1,6 @@
 """Linguistic controls: tests of alternative explanations of preferences.
 
-One test is whether models prefer sentences with fewer tokens. Another is whether models prefer
+One test is whether models prefer sentences with fewer tokens. Another test is whether models prefer
 frequent words, or any other feature, more or less than people do.
 """
 
@@ -87,19 +87,19 @@ def token_count_control(ratings: Ratings, counts: Features) -> list[Row]:
 
     A sub-word model may find a sentence unlikely because its words are split into many tokens. A
     binomial test counts how often the sentence that the model prefers has fewer tokens (2023, Table
-    S2). It uses the controversial trials that target the model. A second test uses only the trials
-    in which people prefer the other sentence, which are the model's errors. The 2023 study tested
-    only two transformers, and used only pairs of synthetic sentences.
+    S2). The test uses the controversial trials that target the model. A second test uses only the
+    trials in which people prefer the other sentence, which are the model's errors. The 2023 study
+    tested only two transformers, and used only pairs of synthetic sentences.
 
     `counts` are model → sentence → number of tokens; models without counts are not tested.
 
     Returns:
         A row for each model over all its trials, then a row for each model over its errors
         (`errors_only`). `equal` counts trials with equal numbers of tokens, which are not tested.
-        `pairs` counts the tested trials, and `fewer` those in which the model prefers the sentence
-        with fewer tokens. `share` is fewer / pairs, with its exact 95 % interval (Clopper &
-        Pearson). The p-value is from a two-sided binomial test against one half. Without pairs,
-        these values are nan.
+        `pairs` counts the tested trials. `fewer` counts the tested trials in which the model
+        prefers the sentence with fewer tokens. `share` is fewer / pairs, with its exact 95 %
+        interval (Clopper & Pearson). The p-value is from a two-sided binomial test against one
+        half. Without pairs, these values are nan.
 
     Raises:
         InputError: if a model with counts has no log-probabilities, or a sentence has no count.

@@ -68,11 +68,11 @@ class Sampling:
     Attributes:
         units: random factors of the tests; if None, `suited_units` selects the factors.
         level: confidence level of intervals of values.
-        false_discovery_rate: threshold for adjusted p-values. With Holm's correction, it is the
-            family-wise error rate.
+        false_discovery_rate: threshold for adjusted p-values. With Holm's correction, this
+            threshold is the family-wise error rate.
         smallest_effect: margin of equivalence tests; smaller differences are negligible.
         catch_trials: whether catch trials count in the overall result, as published in 2023.
-            Included participants agree on catch trials, because those who fail them are excluded. A
+            Participants who fail catch trials are excluded, so the others agree on catch trials. A
             model that does not predict catch trials is then below the noise ceiling, even if it
             predicts all other trials as well as people do.
     """
@@ -113,8 +113,8 @@ class Comparison:
     Attributes:
         second: another model, or `CEILING`.
         difference: first minus second.
-        interval: interval of the difference, at 1 - `alpha`. It inverts the test, so it excludes 0
-            if and only if the contrast is significant.
+        interval: interval of the difference, at the level 1 - `alpha`. The interval inverts the
+            test, that is, it excludes 0 if and only if the contrast is significant.
         n_units: number of groups or participants that the test compares; participants for a crossed
             test.
         statistic: the smaller sum of ranks, or Student's t.
@@ -123,8 +123,8 @@ class Comparison:
         p_value: two-sided, before correction.
         q_value: p-value adjusted over the `family` by Benjamini and Hochberg.
         significant: decision after `correction`.
-        testable: whether any data could make the contrast significant. This is so if the contrast
-            is significant when every test of the family has its smallest possible p-value.
+        testable: whether any data could make the contrast significant. To find out, every test of
+            the family is assumed to have its smallest possible p-value.
         holds_for: population to which the test generalises: "items like these" for groups, "these
             items" for participants, and the population of the interval for crossed tests.
         standardised: difference, divided by the standard deviation of the difference in a single
@@ -222,8 +222,8 @@ def compare(
 ) -> Result:
     """Evaluate all models in a scope and test the contrasts between them.
 
-    Contrasts of models without trials in this scope are left out. `masks` are an argument of
-    `evaluate`; by default, they select the trials of the scope.
+    Contrasts of models without trials in this scope are left out. `masks` is an argument of
+    `evaluate`; by default, the masks select the trials of the scope.
     """
     names, units = ratings.models, sampling.units
     masks = masks or [

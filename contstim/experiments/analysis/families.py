@@ -260,7 +260,7 @@ def limits_over_groups(
 def family_cautions(
     families: Iterable[tuple[Scope, Detectability]], units: str, rate: float
 ) -> Iterator[str]:
-    """Yield each warning about limits of families, preceded by the scopes that it concerns."""
+    """Yield each warning about limits of families, preceded by the scopes (sets of trials)."""
     limits = grouped((family.caution(units, rate), str(scope)) for scope, family in families)
     for limit, scopes in limits.items():
         if limit:

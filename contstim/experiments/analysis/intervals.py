@@ -117,7 +117,7 @@ class Uncertainty(NamedTuple):
 
         The p-value is below .05 if the 90 % interval lies within the margin (Schuirmann 1987). If
         two models agree on every answer, the variance is zero. The p-value is then (1 - margin /
-        span)^k for k items. This is the largest probability with which two models never
+        span)^k for k items. This value is the largest probability with which two models never
         disagree although they differ by the margin.
         """
         return float(self._one_sided(margin - np.abs(self.estimate)))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import FloatArray
 
-_MIN_RANGE = 0.1  # warn if a typical ratio, relative to that of all trials, is smaller
+_MIN_RANGE = 0.1  # warn if (typical ratio of a scope) / (typical ratio of all trials) is smaller
 _MIN_EVENTS = 10  # warn if fewer choices agree, or disagree, with a model (Peduzzi et al. 1996)
 
 

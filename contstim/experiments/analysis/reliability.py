@@ -8,8 +8,8 @@ In trials of one condition, with n participants each,
 where V(people) is the variance of ratings within trials. The reliability of a mean rating is the
 part of this variance that is not chance, V(items) / (V(items) + V(people) / n). The mean is shrunk
 by this factor towards the middle, the expected value without any preference (empirical Bayes; James
-& Stein 1961, Efron & Morris 1975). The mean of all trials would be a wrong target: it depends on
-which sentence of each trial is called sentence_1, and this is only a convention.
+& Stein 1961, Efron & Morris 1975). The mean of all trials would be a wrong target. That mean
+depends on a convention: which sentence of each trial is called sentence_1.
 
 Only choices, without confidence, are used to estimate which sentence people in general prefer. The
 confidence of a rating depends on the person as much as on the trial. A person prefers sentence_2 of
@@ -60,7 +60,7 @@ SURE = 0.95  # minimum probability of a preference that is called sure
 
 @dataclass(frozen=True)
 class ItemReliability:
-    """Preference of people in general on a trial, estimated from its raters.
+    """Preference of people in general on a trial, estimated from the trial's ratings.
 
     Attributes:
         shrunken_rating: mean rating, shrunk towards the middle of the scale.

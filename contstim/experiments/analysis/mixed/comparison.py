@@ -125,8 +125,9 @@ def compare_mixed(
 ) -> MixedAnalysis:
     """Fit a mixed model for each language model, and compare them on the same ratings.
 
-    With `together`, more models are fitted: one for each pair of language models, and one for all
-    of them. These models estimate the contribution of a language model in addition to others.
+    With `together`, more mixed models are fitted: one for each pair of language models, and one for
+    all language models. These fits estimate the contribution of a language model in addition to
+    other language models.
 
     Raises:
         InputError: see `fit_mixed`. A language model that cannot be fitted alone is left out. The

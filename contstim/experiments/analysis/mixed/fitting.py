@@ -9,8 +9,8 @@ Thresholds divide the latent scale into levels, which are the ratings that occur
 
 With symmetric thresholds, exchanging sentence_1 and sentence_2 of any trials does not change the
 fit. The exchange mirrors ratings, and changes the sign of log-probability ratios and of the codes
-of the left sentence (±1). Flexible thresholds include an intercept. It depends on which sentence is
-sentence_1, and may absorb part of a model's effect.
+of the left sentence (±1). Flexible thresholds include an intercept. The intercept depends on which
+sentence is sentence_1, and may absorb part of a model's effect.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def fit_blocks(
     intercepts. Predictors of about unit size give the most accurate fit.
 
     Raises:
-        InputError: if the best estimates are infinite, or the ratings do not determine them.
+        InputError: if the best estimates are infinite, or the ratings do not determine estimates.
     """
     require_overlap(scheme, blocks)
     n_effects = blocks[0].effects.shape[2]
@@ -132,8 +132,8 @@ def fit_blocks(
         return MixedParameters(thresholds, slopes, deviations[:n_effects], trials)
 
     def likelihood(point: FloatArray, from_zero: bool = False) -> _Value:
-        # Unless `from_zero`, the search for modes starts from the modes at the last point, which is
-        # close to this one
+        # Unless `from_zero`, the search for modes starts from the modes at the last point, because
+        # the last point is close to the new point
         last_modes, modes[:] = [*modes], [None] * len(blocks)
         at, of_blocks = parameters_at(point), zip(blocks, last_modes, strict=True)
         results = tuple(
@@ -155,8 +155,8 @@ def fit_blocks(
     # BFGS stops close to the maximum; one Newton step then gives full precision
     point = point - np.linalg.lstsq(hessian, likelihood(point)[1], rcond=1e-10)[0]
     point[n_fixed:] = np.abs(point[n_fixed:])
-    # If a standard deviation was negative, its modes must change sign. So all modes are searched
-    # again, from zero.
+    # If a standard deviation was negative, the modes of its effects must change sign. So all modes
+    # are searched again, from zero.
     _value, gradient, results = likelihood(point, from_zero=True)
     parameters = parameters_at(point)
     sizes = [*np.abs(parameters.slopes), *parameters.participants, parameters.trials]
@@ -266,7 +266,7 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
 
     Raises:
         InputError: if predictors separate the ratings, because steeper slopes then always fit
-        better.
+            better.
     """
     # Predictors separate the ratings if there is a direction of slopes and thresholds along which
     # no rating becomes less likely, and some rating becomes more likely. If and only if such a
