@@ -31,13 +31,16 @@ class RecordedAnswer(BaseModel):
     """A rating as a platform records it; its fields are parsed from table cells.
 
     Attributes:
-        where: file and row, for messages. left: the sentence shown on the left, 1 or 2. rating:
-        rating on the trial's scale, from left to right; -1 if the trial was shown but not rated.
-        position: order of presentation, from 1; 0 if unknown. rt_ms: reaction time in milliseconds;
-        nan if unknown. rt_s: reaction time in seconds, for platforms that record seconds. blurs:
-        number of times that the page lost the focus during the trial. away_ms: total time during
-        which the page did not have the focus, milliseconds. row: column name → cell, for
-        `kept_columns`.
+        where: file and row, for messages.
+        left: the sentence shown on the left, 1 or 2.
+        rating: rating on the trial's scale, from left to right; -1 if the trial was shown but not
+            rated.
+        position: order of presentation, from 1; 0 if unknown.
+        rt_ms: reaction time in milliseconds; nan if unknown.
+        rt_s: reaction time in seconds, for platforms that record seconds.
+        blurs: number of times that the page lost the focus during the trial.
+        away_ms: total time during which the page did not have the focus, milliseconds.
+        row: column name → cell, for `kept_columns`.
     """
 
     model_config = ConfigDict(frozen=True)
