@@ -93,7 +93,7 @@ def test_accuracies_and_ceilings_match_the_analysis(participants: int) -> None:
             ]
             missing = np.full(participants, np.nan)
             expected.append(accuracy_lower(ratings_of_model) if participants > 1 else missing)
-            actual = [values[e, :, m] for values in (group.values, group.lower)]
+            actual = [group.values[e, :, m], group.values[e, :, 3 + m]]
             np.testing.assert_allclose(actual, expected)
             np.testing.assert_allclose(means[e, [m, 3 + m]], np.mean(expected, axis=1))
 
