@@ -5,7 +5,7 @@
   const by = (id) => document.getElementById(id);
   const feed = by("items");
 
-  // Filters: a filter is shown only if the items have different values of it
+  // Filters: a filter is shown only if its values differ between items
 
   const unique = (values) => [...new Set(values)];
   const options = {
