@@ -38,7 +38,7 @@ import warnings
 from array import array
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import count, islice, pairwise
+from itertools import count, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,14 +78,12 @@ class Estimate:
 
     Attributes:
         discounts: D1, D2, D3 of each order, see the top of this file.
-        initial_counts: occurrences of each word at the start of a sentence, (n_words,).
-        inner_counts: other occurrences of each word, (n_words,).
+        words: words of the text with their counts, in the order of their ids in `tables`.
     """
 
     tables: NgramTables
     discounts: tuple[tuple[float, float, float], ...]
-    initial_counts: IntArray
-    inner_counts: IntArray
+    words: WordList
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,39 +119,28 @@ def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
     adjusted.append(counts[-1].raw)
     adjusted[0] = np.where(counts[0].begins, 0, adjusted[0])  # <s> is never predicted
     discounts = tuple(_discounts(a, n) for n, a in enumerate(adjusted, start=1))
+    # Occurrences of each word: at the start of a sentence, and at all positions
     starts = np.bincount(tokens[1:][tokens[:-1] == BEGIN], minlength=len(words))
-    return Estimate(
-        NgramTables(words, _interpolate(counts, adjusted, discounts)),
-        discounts,
-        initial_counts=starts,
-        inner_counts=np.bincount(tokens, minlength=len(words)) - starts,
-    )
+    columns = (starts, np.bincount(tokens, minlength=len(words)) - starts)
+    initial, inner = (tuple(column.tolist()[END + 1 :]) for column in columns)
+    tables = NgramTables(words, _interpolate(counts, adjusted, discounts))
+    return Estimate(tables, discounts, WordList(words[END + 1 :], initial, inner))
 
 
 def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
     """Return the words in order of first occurrence, and the text as ids with <s> and </s>."""
-    ids: defaultdict[str, int] = defaultdict(count().__next__)
-    for word in SPECIAL_WORDS:
-        ids[word]
+    ids: defaultdict[str, int] = defaultdict(count(len(SPECIAL_WORDS)).__next__)
     tokens = array("i")
-    n_sentences = 0
     for sentence in sentences:
-        n_sentences += 1
-        tokens.append(BEGIN)
-        tokens.extend([ids[word] for word in sentence.words])
-        tokens.append(END)
-    text = np.array(tokens, dtype=np.int64)
-    if not len(text):
+        tokens.extend([BEGIN, *(ids[word] for word in sentence.words), END])
+    if not tokens:
         raise CorpusError("The training text has no sentences.")
-    # One <s> and one </s> were added to each sentence. If there are more special words than these,
-    # the text itself contains special words
-    plain = np.count_nonzero(text <= END) == 2 * n_sentences
-    if not plain or any(word.lower() in SPECIAL_WORDS for word in islice(ids, END + 1, None)):
+    if any(word.lower() in SPECIAL_WORDS for word in ids):
         raise CorpusError(
             f"The text contains one of the reserved words {', '.join(SPECIAL_WORDS)}, perhaps in "
             "capitals. Replace it by another word, or remove the sentence."
         )
-    return tuple(ids), text
+    return (*SPECIAL_WORDS, *ids), np.array(tokens, np.int64)
 
 
 def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
@@ -260,9 +247,7 @@ def train_ngram(
 
     trained = estimate(hash_and_yield(), order)
     write_arpa(trained.tables, out)
-    first = len(SPECIAL_WORDS)  # id of the first word of the text
-    columns = (trained.tables.words, trained.initial_counts.tolist(), trained.inner_counts.tolist())
-    WordList(*(tuple(column[first:]) for column in columns)).write(counts_path(out))
+    trained.words.write(counts_path(out))
     write_training_text(out, np.frombuffer(hashes, np.uint64))
     write_record(
         out,

@@ -133,5 +133,5 @@ def test_end_marks_are_excluded_and_case_is_preserved() -> None:
     with pytest.warns(DiscountWarning):
         model = estimate([Sentence.parse("The cat?"), Sentence.parse("the cat!")], 1)
     assert model.tables.words[3:] == ("The", "cat", "the")
-    assert model.initial_counts[3:].tolist() == [1, 0, 1]
-    assert model.inner_counts[3:].tolist() == [0, 2, 0]
+    assert model.words.initial == (1, 0, 1)
+    assert model.words.inner == (0, 2, 0)
