@@ -6,7 +6,7 @@ import hashlib
 import math
 import struct
 from functools import lru_cache
-from itertools import islice, repeat
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,7 +18,7 @@ from contstim.models.base import Continuation, Convention, Replacements, TokenSc
 from contstim.models.caching import WORDS, SizedCache, as_tuple
 from contstim.models.ngram.arpa import parse_arpa
 from contstim.models.ngram.replace import ReplacementScores
-from contstim.models.ngram.tables import BEGIN, END, MAX_ORDER, SPECIAL_WORDS, UNKNOWN, NgramTables
+from contstim.models.ngram.tables import MAX_ORDER, SPECIAL_WORDS, UNKNOWN, NgramTables
 from contstim.models.training_text import training_text_beside
 from contstim.models.vocabularies import EndMarks, WordList, WordModel, counts_path, spellings
 
@@ -75,10 +75,7 @@ class NgramModel(WordModel):
             self._digest = hashlib.sha256(content).hexdigest()
             self._query = self.tables = parse_arpa(content, path)
             self._replacement_scores = ReplacementScores(self.tables)
-            id_of = self.tables.word_ids.get
-            self._sentence_ids = lru_cache(_CACHED_SENTENCES)(
-                lambda words: (BEGIN, *map(id_of, words, repeat(UNKNOWN)), END)
-            )
+            self._sentence_ids = lru_cache(_CACHED_SENTENCES)(self.tables.sentence_ids)
             self._candidate_ids = SizedCache(self.tables.ids, len, WORDS)
         else:
             self._digest = checksum(self.path).removeprefix("sha256:")
@@ -122,8 +119,8 @@ class NgramModel(WordModel):
         """Return the entropy before each word and `</s>`, nats; empty for a binary file."""
         if self.tables is None:
             return []
-        ids, size = (BEGIN, *self.tables.ids(sentence.words).tolist()), self.tables.order - 1
-        contexts = (ids[max(0, i - size) : i] for i in range(1, len(ids) + 1))
+        ids, size = self._sentence_ids(sentence.words), self.tables.order - 1
+        contexts = (ids[max(0, i - size) : i] for i in range(1, len(ids)))
         return [*map(self._replacement_scores.entropy_after, contexts)]
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:

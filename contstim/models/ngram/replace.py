@@ -69,7 +69,7 @@ class ReplacementScores:
 
     def __init__(self, tables: NgramTables) -> None:
         self._tables = tables
-        self._sum = lru_cache(2 * _CACHED_NGRAMS)(self._sum_of_unchanged)
+        self._sum_from = lru_cache(2 * _CACHED_NGRAMS)(tables.sum_from)
         self._matches = SizedCache(
             self._find_matches, lambda matches: len(matches[1]), _CACHED_MATCHES
         )
@@ -92,7 +92,8 @@ class ReplacementScores:
         changed = self._all_changed(context, ids_after[: order - 1])
         # Add the terms of words before the position (not <s>). Also add the terms of words so far
         # after the position that their contexts do not contain it
-        return changed.take(words) + (self._sum(ids_before, 2) + self._sum(ids_after, order))
+        unchanged = self._sum_from(1, ids_before) + self._sum_from(order - 1, ids_after)
+        return changed.take(words) + unchanged
 
     def _entropy_after(self, ids_before: WordIds) -> float:
         """Return the entropy of the next word or `</s>` after at most `order` - 1 words, nats."""
@@ -100,13 +101,6 @@ class ReplacementScores:
         probs = np.exp(log_probs)
         probs[BEGIN] = 0.0  # `<s>` is never predicted, but some files give it a probability
         return -float(probs @ np.maximum(log_probs, -1e3))  # finite, since 0 · -inf is nan
-
-    def _sum_of_unchanged(self, ids: WordIds, first: int) -> float:
-        """Sum the log10 probabilities of the words from 1-based index `first` to the last."""
-        order, total = self._tables.order, 0.0
-        for end in range(first, len(ids) + 1):
-            total += float(self._tables.log10_prob(ids[max(0, end - order) : end]))
-        return total
 
     def _sum_of_changed(self, ids_before: WordIds, ids_after: WordIds) -> FloatArray:
         """Return log10 probabilities of each word with the words after the position, (n_words,).

@@ -100,6 +100,10 @@ class NgramTables:
         """Return the ids of words, (n_words,); 0 for unknown words."""
         return np.fromiter(map(self.word_ids.get, words, repeat(UNKNOWN)), np.int64)
 
+    def sentence_ids(self, words: Sequence[str]) -> tuple[int, ...]:
+        """Return the ids of a sentence's words, with `<s>` first and `</s>` last."""
+        return (BEGIN, *map(self.word_ids.get, words, repeat(UNKNOWN)), END)
+
     def children(self, order: int, row: int) -> slice:
         """Return the rows of all n-grams of an order n that begin with the (n-1)-gram in `row`."""
         size = len(self.words)
@@ -144,8 +148,15 @@ class NgramTables:
 
     def log10_probs(self, sentence: Sentence) -> list[float]:
         """Return the log10 probability of each word given the words before it, and of `</s>`."""
-        ids, _ = self._flat_ids([sentence.words])
+        ids = np.array(self.sentence_ids(sentence.words))
         return [*map(float, self._flat_log10_probs(ids)[1:])]
+
+    def sum_from(self, first: int, ids: tuple[int, ...]) -> float:
+        """Sum the log10 probabilities of the words from index `first` of `ids` to the last."""
+        total = 0.0
+        for end in range(first + 1, len(ids) + 1):
+            total += self.log10_prob(ids[max(0, end - self.order) : end])
+        return total
 
     def totals(
         self, sentences: Sequence[Sentence], starts: Sequence[int] | None = None, *, end: bool
@@ -157,12 +168,10 @@ class NgramTables:
             starts: index of the first word to score in each sentence; None for all words.
             end: whether to score the end of the sentence.
         """
-        totals = np.zeros(len(sentences))
         if len(sentences) == 1 and starts is None:  # faster for a single sentence, as in searches
-            sentence = (BEGIN, *self.ids(sentences[0].words).tolist(), END)
-            for i in range(2, len(sentence) + end):
-                totals[0] += self.log10_prob(sentence[max(0, i - self.order) : i])
-            return totals
+            single = self.sentence_ids(sentences[0].words)
+            return np.array([self.sum_from(1, single if end else single[:-1])])
+        totals = np.zeros(len(sentences))
         words = [sentence.words for sentence in sentences]
         n_words = np.fromiter(map(len, words), np.int64, len(words))
         first = np.zeros_like(n_words) if starts is None else np.asarray(starts, np.int64)
@@ -172,7 +181,9 @@ class NgramTables:
         for batch in np.split(by_length, np.flatnonzero(np.diff(batch_numbers)) + 1):
             if not len(batch):
                 continue
-            ids, begin = self._flat_ids([words[i] for i in batch.tolist()])
+            rows = (self.sentence_ids(words[i]) for i in batch.tolist())
+            ids = np.fromiter(chain.from_iterable(rows), np.int64)
+            begin = np.flatnonzero(ids == BEGIN)  # (n_sentences,)
             probs = self._flat_log10_probs(ids)
             counted = n_words[batch] + end
             for i in range(int(first[batch].min()), int(counted.max())):
@@ -184,19 +195,11 @@ class NgramTables:
         """Return True if the model has this word; False for `<unk>`, `<s>` and `</s>`."""
         return word in self.word_ids
 
-    def _flat_ids(self, words: Sequence[tuple[str, ...]]) -> tuple[IntArray, IntArray]:
-        """Return the word ids of all sentences in one array, and the indices of `<s>`."""
-        n_words = np.fromiter(map(len, words), np.int64, len(words))
-        begin = np.cumsum(n_words + 2) - n_words - 2
-        ids = np.empty(int(n_words.sum()) + 2 * len(words), np.int64)
-        ids[begin], ids[begin + n_words + 1] = BEGIN, END
-        is_word = np.ones(len(ids), np.bool_)
-        is_word[begin] = is_word[begin + n_words + 1] = False
-        ids[is_word] = self.ids(chain.from_iterable(words))
-        return ids, begin
-
     def _flat_log10_probs(self, ids: IntArray) -> Float32Array:
-        """Return the log10 probability of each word, (n_ids,); values at `<s>` have no meaning."""
+        """Return the log10 probability of each word, (n_ids,); values at `<s>` have no meaning.
+
+        `ids` are the `sentence_ids` of several sentences, one after another.
+        """
         orders = self.orders
         probs: Float32Array = orders[0].log10_prob[ids]
         rows = ids  # row of the n-gram of the current order that ends at each index
