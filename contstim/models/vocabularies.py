@@ -297,68 +297,59 @@ def default_vocabulary(models: Sequence[Scorer], min_count: int = DEFAULT_MIN_CO
     return reduce(Vocabulary.intersect, vocabularies)
 
 
-@dataclass(frozen=True)
-class EndMarks:
-    """End marks, single characters, that a model reads as words."""
+class WordModel(LanguageModel):
+    """Word-level language model.
 
-    marks: frozenset[str] = frozenset()
+    The terms of its score belong to the words, to the end mark if the model reads it as a word, and
+    to the end of the sentence if this is scored.
 
-    @classmethod
-    def known_to(cls, holds: Callable[[str], bool]) -> EndMarks:
-        """Return the end marks for which `holds` returns True, from the marks of all scripts."""
-        return cls(frozenset(filter(holds, ALL_END_MARKS)))
+    Attributes:
+        rule: name of the scoring rule; if the model reads end marks, a suffix is added.
+        end_scored: whether the end of the sentence (`</s>`) is scored.
+    """
 
-    def with_mark(self, sentence: Sentence) -> Sentence:
+    reports_passes = True
+    rule: ClassVar[str] = "log-likelihood"
+    end_scored: ClassVar[bool] = True
+    _end_marks: frozenset[str]  # end marks, single characters, that the model reads as words
+
+    def _read_end_marks(self, holds: Callable[[str], bool], *, end_mark: bool) -> None:
+        """Read the end marks for which `holds` returns True, or none if `end_mark` is False."""
+        self._end_marks = frozenset(filter(holds, ALL_END_MARKS if end_mark else ()))
+
+    def _convention(self, fingerprint: str) -> Convention:
+        """Return the convention of a model with this fingerprint, the key of cached scores.
+
+        If the model reads end marks, the rule and the fingerprint get a suffix.
+        """
+        plain = Convention(self.rule, "<s>", self.end_scored, fingerprint)
+        return plain.with_suffix(_SUFFIX) if self._end_marks else plain
+
+    def _with_mark(self, sentence: Sentence) -> Sentence:
         """Append the end mark to the words of a sentence, if the model reads this end mark."""
-        mark = sentence.end[0]
-        return Sentence((*sentence.words, mark), sentence.end) if mark in self.marks else sentence
+        mark, marks = sentence.end[0], self._end_marks
+        return Sentence((*sentence.words, mark), sentence.end) if mark in marks else sentence
 
-    def with_marks(self, sentences: Sequence[Sentence]) -> Sequence[Sentence]:
-        """Apply `with_mark` to several sentences."""
-        return [self.with_mark(sentence) for sentence in sentences] if self.marks else sentences
-
-    def terms(
+    def _token_scores(
         self, sentence: Sentence, log_probs: Iterable[float], entropies: Iterable[float] = ()
     ) -> list[TokenScore]:
         """Return the terms of a sentence's score.
-
-        The terms are the words, the end mark if the model reads it, and the end of the sentence
-        (`</s>`) if it is scored.
 
         Args:
             sentence: sentence whose end mark is not one of its words.
             log_probs: log p of each term, nats.
             entropies: entropy of the prediction of each term, nats; empty if unknown.
         """
-        tokens, n_words = (*self.with_mark(sentence).words, "</s>"), len(sentence)
+        tokens, n_words = (*self._with_mark(sentence).words, "</s>"), len(sentence)
         rows = zip(tokens, log_probs, chain(entropies, repeat(math.nan)), strict=False)
         return [
             TokenScore(position if position < n_words else -1, token, *map(float, values))
             for position, (token, *values) in enumerate(rows)
         ]
 
-    def convention(self, plain: Convention) -> Convention:
-        """Return the convention (the record of how a model scores), marked if end marks are read.
-
-        The mark is a suffix of the name of the scoring rule and of the fingerprint, which is the
-        key of cached scores. If the model reads no end marks, the convention is unchanged.
-        """
-        return plain.with_suffix(_SUFFIX) if self.marks else plain
-
-
-class WordModel(LanguageModel):
-    """Word-level language model.
-
-    The terms of its score belong to the words and, if it is scored, to the end of the sentence.
-    """
-
-    reports_passes = True
-    end_scored: ClassVar[bool] = True
-    _end_marks: EndMarks
-
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
-        """See `Scorer.token_counts`. The tokens are the words, and `</s>` if it is scored."""
-        marked = self._end_marks.with_marks(sentences)
+        """See `Scorer.token_counts`. The tokens are the terms of the score."""
+        marked = map(self._with_mark, sentences)
         return np.array([len(sentence) + self.end_scored for sentence in marked], np.int64)
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:

@@ -20,7 +20,7 @@ from contstim.models.ngram.arpa import parse_arpa
 from contstim.models.ngram.replace import ReplacementScores
 from contstim.models.ngram.tables import MAX_ORDER, SPECIAL_WORDS, UNKNOWN, NgramTables
 from contstim.models.training_text import training_text_beside
-from contstim.models.vocabularies import EndMarks, WordList, WordModel, counts_path, spellings
+from contstim.models.vocabularies import WordList, WordModel, counts_path, spellings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ class NgramModel(WordModel):
 
     Conditional probabilities are float32 and equal KenLM's, with one exception (see `NgramTables`).
     Sums are float64. `<s>`, `</s>` and `<unk>` in a sentence are unknown words. The end mark of a
-    sentence, such as its full stop, is scored if it is a word of the model (see `EndMarks`).
+    sentence, such as its full stop, is scored if it is a word of the model.
 
     Args:
         path: an ARPA file, compressed or not, or a binary file of KenLM.
@@ -80,14 +80,12 @@ class NgramModel(WordModel):
         else:
             self._digest = checksum(self.path).removeprefix("sha256:")
             self._query = KenlmQuery(self.path)
-        self._end_marks = EndMarks.known_to(self._query.holds) if end_mark else EndMarks()
+        self._read_end_marks(self._query.holds, end_mark=end_mark)
 
     @property
     def convention(self) -> Convention:
         """See `Scorer.convention`; the context is `<s>`."""
-        fingerprint = f"kenlm-{self._digest[:24]}"
-        plain = Convention("log-likelihood", "<s>", end_scored=True, fingerprint=fingerprint)
-        return self._end_marks.convention(plain)
+        return self._convention(f"kenlm-{self._digest[:24]}")
 
     def for_another_search(self) -> Self:
         """Return the model itself, which concurrent searches can share."""
@@ -99,7 +97,7 @@ class NgramModel(WordModel):
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
-        return self._query.totals(self._end_marks.with_marks(sentences), end=True) * _NATS
+        return self._query.totals([*map(self._with_mark, sentences)], end=True) * _NATS
 
     @property
     def order(self) -> int:
@@ -111,9 +109,9 @@ class NgramModel(WordModel):
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`; the tokens are the words and `</s>`."""
-        marked = [*map(self._end_marks.with_mark, sentences)]
+        marked = [*map(self._with_mark, sentences)]
         rows = ([value * _NATS for value in self._query.log10_probs(s)] for s in marked)
-        return [*map(self._end_marks.terms, sentences, rows, map(self._entropies, marked))]
+        return [*map(self._token_scores, sentences, rows, map(self._entropies, marked))]
 
     def _entropies(self, sentence: Sentence) -> list[float]:
         """Return the entropy before each word and `</s>`, nats; empty for a binary file."""
@@ -140,7 +138,7 @@ class NgramModel(WordModel):
         if self.tables is None:
             return super().replacement_log_probs(sentence, position, words)
         sentence.check_position(position)
-        ids = self._sentence_ids(self._end_marks.with_mark(sentence).words)
+        ids = self._sentence_ids(self._with_mark(sentence).words)
         candidates = self._candidate_ids(as_tuple(words))
         scores = self._replacement_scores(ids, position + 1, candidates)  # <s> has index 0
         scores *= _NATS

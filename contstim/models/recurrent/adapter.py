@@ -20,7 +20,7 @@ from contstim.models.loading import Device, resolve_device
 from contstim.models.recurrent.network import RecurrentNetwork, State, read_folder
 from contstim.models.tensors import fingerprint_of_network
 from contstim.models.training_text import training_text_beside
-from contstim.models.vocabularies import BOUNDARY, EndMarks, WordList, WordModel
+from contstim.models.vocabularies import BOUNDARY, WordList, WordModel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,13 +40,12 @@ class RecurrentModel(WordModel):
     """A recurrent network over words, with the interface of every language model.
 
     The network reads the words of the sentence, case-sensitively. It also reads the end mark, such
-    as a full stop, if the vocabulary contains the end mark (see `EndMarks`). If `end_mark` is
+    as a full stop, if the vocabulary contains the end mark. If `end_mark` is
     False, end marks are ignored. All words outside the vocabulary are one unknown word.
     Log-probabilities are float32 numbers, normalised over the whole vocabulary. They are summed in
     float64.
     """
 
-    rule: ClassVar[str]
     _cache_size: ClassVar[int]  # number of cached results of `_read_words`
 
     def __init__(
@@ -63,8 +62,7 @@ class RecurrentModel(WordModel):
         self.training_text = training_text
         self._network = network.to(device).eval()
         self._words = words
-        marks = EndMarks.known_to(lambda mark: bool(words.knows((mark,))[0]))
-        self._end_marks = marks if end_mark else EndMarks()
+        self._read_end_marks(lambda mark: bool(words.knows((mark,))[0]), end_mark=end_mark)
         self._device = device
         self._budget = Budget.for_device(device)
         self._read_cached = lru_cache(self._cache_size)(self._read_words)
@@ -75,20 +73,18 @@ class RecurrentModel(WordModel):
         digest = fingerprint_of_network(
             self._network, str(self._network.shape), "\n".join(self._words.words)
         )
-        fingerprint = f"{self._network.shape.kind}-{digest}"
-        plain = Convention(self.rule, "<s>", self.end_scored, fingerprint)
-        return self._end_marks.convention(plain)
+        return self._convention(f"{self._network.shape.kind}-{digest}")
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
-        totals = [terms.sum() for terms in self._terms(self._end_marks.with_marks(sentences))]
+        totals = [terms.sum() for terms in self._terms([*map(self._with_mark, sentences)])]
         return np.array(totals, np.float64)
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`. Tokens are the words, and `</s>` if it is scored."""
-        rows = self._terms(self._end_marks.with_marks(sentences), entropies=True)
+        rows = self._terms([*map(self._with_mark, sentences)], entropies=True)
         pairs = zip(sentences, map(np.atleast_2d, rows), strict=True)
-        return [self._end_marks.terms(sentence, *row) for sentence, row in pairs]
+        return [self._token_scores(sentence, *row) for sentence, row in pairs]
 
     def n_parameters(self) -> int:
         """See `Scorer.n_parameters`."""
@@ -166,7 +162,7 @@ class RecurrentModel(WordModel):
     def _around(self, sentence: Sentence, position: int) -> tuple[Words, Words]:
         """Return the words before and after a position; an end mark may be the last word."""
         sentence.check_position(position)
-        ids = tuple(self._words.numbers(self._end_marks.with_mark(sentence).words).tolist())
+        ids = tuple(self._words.numbers(self._with_mark(sentence).words).tolist())
         return ids[:position], ids[position + 1 :]
 
     def _terms(self, sentences: Sequence[Sentence], *, entropies: bool = False) -> list[FloatArray]:
@@ -191,7 +187,6 @@ class RecurrentModel(WordModel):
 class LeftToRightModel(RecurrentModel):
     """Model whose score is the sum of log p(word | words before), including the sentence end."""
 
-    rule = "log-likelihood"
     _cache_size = 8
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
