@@ -243,4 +243,9 @@ def _cache_plans(plan: Callable[[Pattern], Plan]) -> SizedCache[[Pattern], Plan]
     A plan lists the passes for a sentence. It depends only on the sentence's pattern, that is, on
     the word to which each token belongs.
     """
-    return SizedCache(plan, lambda value: value.nbytes, 2**26)
+
+    def n_bytes(value: Plan) -> int:
+        # For each question, a plan has four numbers, and a mixture at most six, of 8 bytes each
+        return value.hidden.nbytes + (32 if value.mixture is None else 80) * len(value.row)
+
+    return SizedCache(plan, n_bytes, 2**26)

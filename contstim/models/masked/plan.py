@@ -108,17 +108,8 @@ EVERY_SAMPLE = -1
 """Value of `Plan.sample_of` for a question that is part of every sample."""
 
 
-class _Arrays:
-    """Object whose attributes are arrays or other objects of this class."""
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of all arrays, in bytes."""
-        return sum(getattr(part, "nbytes", 0) for part in vars(self).values())
-
-
 @dataclass(frozen=True, eq=False)
-class Plan(_Arrays):
+class Plan:
     """Passes and questions of a scoring rule, for all sentences with the same pattern.
 
     The score is the weighted sum of log p(token | visible tokens), unless there is a mixture; see
@@ -221,7 +212,7 @@ def as_mixture(plan: Plan) -> Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture(_Arrays):
+class Mixture:
     """Random walks (orders) through the passes of a plan; see the top of this file.
 
     The nodes of a sample are its passes and the whole sentence, where all its walks end. Nodes are
