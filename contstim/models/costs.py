@@ -33,26 +33,22 @@ class Cost:
         return Cost(self.rows + addend.rows, self.tokens + addend.tokens, self.calls + addend.calls)
 
 
+@dataclass(eq=False)
 class Tally:
-    """Running total of costs; `report` is called after each batch.
+    """Running total of costs.
 
     Attributes:
+        report: function that is called after each batch.
         total: total cost of networks.
         seconds: computing time of networks; for a server, the time until it has answered. Several
             searches may share a batch; its time is divided among them.
         others_seconds: seconds for which this search waited for other searches; see `merging`.
     """
 
-    def __init__(self, report: Callable[[], None] | None = None) -> None:
-        self._report = report or (lambda: None)
-        self.total = Cost()
-        self.seconds = 0.0
-        self.others_seconds = 0.0
-
-    def add(self, cost: Cost) -> None:
-        """Add a cost to the total, and call `report`."""
-        self.total += cost
-        self._report()
+    report: Callable[[], object] = lambda: None
+    total: Cost = Cost()
+    seconds: float = 0.0
+    others_seconds: float = 0.0
 
 
 # A context variable, so that each thread has separate tallies
@@ -83,7 +79,8 @@ def counting(tally: Tally) -> Iterator[Tally]:
 def count(rows: int, tokens: int, calls: int = 1) -> None:
     """Report sequences passed through a network to the active tallies."""
     for tally in _ACTIVE.get():
-        tally.add(Cost(rows, tokens, calls))
+        tally.total += Cost(rows, tokens, calls)
+        tally.report()
 
 
 @contextmanager
