@@ -276,9 +276,10 @@ class Scorer(ABC):
         return self.scores(sentences)
 
     def forget_prefixes(self) -> None:  # noqa: B027 - by default there is nothing to do
-        """Clear the cache of processed prefixes, if any.
+        """Replace the cache of processed prefixes, if any, by an empty cache.
 
-        Scores do not change, but the cost of later calls no longer depends on earlier calls.
+        Scores do not change, but the cost of later calls no longer depends on earlier calls. The
+        cache of a model from which this model was copied does not change.
         """
 
     def draft(self, effort: int = 1) -> Scorer | None:
@@ -291,7 +292,9 @@ class Scorer(ABC):
 
     def for_another_search(self) -> Self:
         """Return a copy with an empty cache of prefixes; use one per concurrent search."""
-        return copy(self)
+        model = copy(self)
+        model.forget_prefixes()
+        return model
 
     def n_parameters(self) -> int | None:
         """Return the number of weights, or of n-grams; None if unknown."""

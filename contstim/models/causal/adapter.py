@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from copy import copy
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -74,7 +73,7 @@ class CausalModel(SubwordModel):
             _ = self._network  # raises an error now if the network is unusable
         # Maximum number of tokens that `replacements` scores to make the bounds of words tighter
         self._read_ahead = Budget.for_device(checkpoint.device).tokens // 8
-        self._prefix_of = lru_cache(maxsize=8)(self._read_prefix)
+        self.forget_prefixes()
 
     @cached_property
     def convention(self) -> Convention:
@@ -162,15 +161,9 @@ class CausalModel(SubwordModel):
             scores[chosen] = start.log_prob + self._network.continuations(start, rests).sum(axis=1)
         return scores
 
-    def for_another_search(self) -> Self:
-        """See `Scorer.for_another_search`."""
-        model = copy(self)
-        model._prefix_of = lru_cache(maxsize=8)(model._read_prefix)
-        return model
-
     def forget_prefixes(self) -> None:
-        """See `LanguageModel.forget_prefixes`; the processed context is also forgotten."""
-        self._prefix_of.cache_clear()
+        """See `Scorer.forget_prefixes`; the processed context is also forgotten."""
+        self._prefix_of = lru_cache(maxsize=8)(self._read_prefix)
 
     def _needs(self, n_tokens: int) -> int:
         """See `SubwordModel`; the network reads the context, but not the last token."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from copy import copy
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import torch
@@ -65,7 +64,7 @@ class RecurrentModel(WordModel):
         self._read_end_marks(lambda mark: bool(words.knows((mark,))[0]), end_mark=end_mark)
         self._device = device
         self._budget = Budget.for_device(device)
-        self._read_cached = lru_cache(self._cache_size)(self._read_words)
+        self.forget_prefixes()
 
     @cached_property
     def convention(self) -> Convention:
@@ -122,15 +121,9 @@ class RecurrentModel(WordModel):
         forward_in_batches(rows, run, pad=0, budget=self._budget, width=len(sentence))
         return (scores + later_terms)[inverse]
 
-    def for_another_search(self) -> Self:
-        """See `Scorer.for_another_search`."""
-        model = copy(self)
-        model._read_cached = lru_cache(model._cache_size)(model._read_words)
-        return model
-
     def forget_prefixes(self) -> None:
-        """See `LanguageModel.forget_prefixes`."""
-        self._read_cached.cache_clear()
+        """See `Scorer.forget_prefixes`."""
+        self._read_cached = lru_cache(self._cache_size)(self._read_words)
 
     def _read_words(self, words: Words, *, backwards: bool = False) -> tuple[Any, ...]:
         """Return the states after the boundary and each of m words, (m + 1, hidden).
