@@ -71,40 +71,6 @@ class Prefix:
 _NOTHING = Prefix((), 0.0, np.empty(0), None)
 
 
-@dataclass(frozen=True, eq=False)
-class TokenTree:
-    """Rows of tokens as a tree: rows with the same first tokens share nodes.
-
-    Attributes:
-        ids: token of each node, (n_nodes,).
-        depths: number of tokens before each node in its rows, (n_nodes,).
-        sees: mask, (n_nodes, n_nodes), of the nodes to which each node attends. These are the node
-            itself and all nodes before it in its rows.
-        nodes: nodes of each row, in the order of the row's tokens, (n_rows, longest); 0 beyond the
-            end of a row.
-    """
-
-    ids: IntArray
-    depths: IntArray
-    sees: BoolArray
-    nodes: IntArray
-
-    @classmethod
-    def of(cls, rows: Sequence[Tokens]) -> TokenTree:
-        """Return the tree of rows; no row may be the beginning of another row."""
-        number: dict[Tokens, int] = {}
-        nodes = np.zeros((len(rows), max(map(len, rows))), np.int64)
-        for row, steps in zip(rows, nodes, strict=True):
-            for step in range(len(row)):
-                steps[step] = number.setdefault(row[: step + 1], len(number))
-        sees = np.eye(len(number), dtype=np.bool_)
-        for tokens, node in number.items():
-            if len(tokens) > 1:
-                sees[node] |= sees[number[tokens[:-1]]]
-        ids = np.array([tokens[-1] for tokens in number])
-        return cls(ids, np.array([len(tokens) - 1 for tokens in number]), sees, nodes)
-
-
 class CausalNetwork:
     """Causal network that returns normalised log-probabilities.
 
@@ -237,25 +203,25 @@ class CausalNetwork:
         return values
 
     def _read_tree(self, prefix: Prefix, rows: Sequence[Tokens]) -> tuple[Tensor, IntArray] | None:
-        """Return logits after each node of the tree of rows, (n_nodes, V), and `TokenTree.nodes`.
+        """Return logits after each node of the tree of rows, (n_nodes, V), and each row's nodes.
 
-        The result is None if a tree saves little, or if the network does not support trees. If a
-        tree has more nodes than all earlier trees, the logits of its last row are compared with
-        those of a separate call. Some networks support only small trees, because they limit
-        attention to a number of tokens.
+        For the nodes, see `token_tree`. The result is None if a tree saves little, or if the
+        network does not support trees. If a tree has more nodes than all earlier trees, the logits
+        of its last row are compared with those of a separate call. Some networks support only small
+        trees, because they limit attention to a number of tokens.
         """
         n_tokens = sum(map(len, rows))
         fits = len(prefix.ids) + max(map(len, rows)) <= _shortest_window(prefix.cache)
         is_possible = self._reads_trees and fits and not is_merged()
         if len(rows) == 1 or n_tokens > _MAX_TREE or not is_possible:
             return None
-        tree = TokenTree.of(rows)
-        if len(tree.ids) > 0.9 * n_tokens:
+        paths, nodes = token_tree(rows)
+        if len(paths) > 0.9 * n_tokens:
             return None
-        if len(tree.ids) <= self._largest_tree:
-            return self._forward_tree(prefix, tree), tree.nodes
+        if len(paths) <= self._largest_tree:
+            return self._forward_tree(prefix, paths), nodes
         try:
-            logits = self._forward_tree(prefix, tree)
+            logits = self._forward_tree(prefix, paths)
         except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
             if batching.out_of_memory(error):
                 raise
@@ -263,21 +229,28 @@ class CausalNetwork:
             return None
         row = torch.tensor([rows[-1]], device=self._device)
         expected, _ = self._forward(prefix, row)
-        self._reads_trees = _agree(logits[tree.nodes[-1, : len(rows[-1])]], expected[0], expected)
-        self._largest_tree = len(tree.ids)
-        return (logits, tree.nodes) if self._reads_trees else None
+        self._reads_trees = _agree(logits[nodes[-1, : len(rows[-1])]], expected[0], expected)
+        self._largest_tree = len(paths)
+        return (logits, nodes) if self._reads_trees else None
 
-    def _forward_tree(self, prefix: Prefix, tree: TokenTree) -> Tensor:
-        """Return logits after each node, (n_nodes, V)."""
+    def _forward_tree(self, prefix: Prefix, paths: dict[Tokens, int]) -> Tensor:
+        """Return logits after each node, (n_nodes, V), given the `paths` of `token_tree`."""
         n_before = len(prefix.ids)
-        sees = np.pad(tree.sees, ((0, 0), (n_before, 0)), constant_values=True)
+        ids = np.array([path[-1] for path in paths])
+        positions = np.array([n_before + len(path) - 1 for path in paths])
+        # Each node attends to itself, to the nodes before it in its rows, and to the prefix
+        sees = np.eye(len(paths), dtype=np.bool_)
+        for path, node in paths.items():
+            if len(path) > 1:
+                sees[node] |= sees[paths[path[:-1]]]
+        sees = np.pad(sees, ((0, 0), (n_before, 0)), constant_values=True)
         dtype = self._model.dtype
         mask = torch.zeros(sees.shape, dtype=dtype).masked_fill_(
             torch.from_numpy(~sees), torch.finfo(dtype).min
         )
         output = self._model(
-            input_ids=batching.to_device(tree.ids[None], self._device),
-            position_ids=batching.to_device(n_before + tree.depths[None], self._device),
+            input_ids=batching.to_device(ids[None], self._device),
+            position_ids=batching.to_device(positions[None], self._device),
             attention_mask=mask[None, None].to(self._device),
             use_cache=True,
             **{self._cache_argument: _for_rows(prefix.cache, 1)},
@@ -480,6 +453,24 @@ def _with_states(cache: Any, change: Callable[[Tensor], Tensor]) -> Any:
     for layer in changed.layers:
         layer.keys, layer.values = change(layer.keys), change(layer.values)
     return changed
+
+
+def token_tree(rows: Sequence[Tokens]) -> tuple[dict[Tokens, int], IntArray]:
+    """Return the tree of rows: rows with the same first tokens share nodes.
+
+    No row may be the beginning of another row.
+
+    Returns:
+        The number of each node, by its path: the node's token, after the tokens before it in its
+        rows. Also the nodes of each row, in the order of the row's tokens, (n_rows, longest); 0
+        beyond the end of a row.
+    """
+    paths: dict[Tokens, int] = {}
+    nodes = np.zeros((len(rows), max(map(len, rows))), np.int64)
+    for row, steps in zip(rows, nodes, strict=True):
+        for step in range(len(row)):
+            steps[step] = paths.setdefault(row[: step + 1], len(paths))
+    return paths, nodes
 
 
 def shared_paths(rows: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:
