@@ -39,6 +39,9 @@ FIRST_PATIENCE = 10.0
 This time is short, because the server may not exist.
 """
 
+FORMAT_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Errors of a function that parses a response of unexpected format."""
+
 _FIRST_PAUSE, _MAX_PAUSE = 0.5, 30.0  # seconds
 _TEMPORARY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 _TRIES = 3  # a request fails after this number of responses without the expected fields
@@ -110,7 +113,8 @@ class Client:
             url: URL of the requests.
             bodies: bodies of the requests, sent as JSON; None for a GET request.
             read: function that parses a response. Its arguments are the index of the request and
-                the JSON of the response. It raises `PassingError` if the request should be retried.
+                the JSON of the response. If it raises one of `FORMAT_ERRORS`, the request
+                is retried.
             longest: maximum time of retries, seconds. If `patience` of the address is shorter,
                 `patience` is used instead.
 
@@ -160,7 +164,7 @@ class Client:
         began, pause, n_incomplete = monotonic(), _FIRST_PAUSE, 0
         while True:
             try:
-                return read(await self._exchange(url, body))
+                return await self._exchange(url, body, read)
             except PassingError as problem:
                 n_incomplete += problem.few
                 if n_incomplete == _TRIES:
@@ -185,7 +189,7 @@ class Client:
             await sleep(wait)
             pause = min(2 * pause, _MAX_PAUSE)
 
-    async def _exchange(self, url: str, body: object) -> Any:
+    async def _exchange(self, url: str, body: object, read: Callable[[Any], _Result]) -> _Result:
         limit = self.address.timeout
         try:
             with fail_after(limit):
@@ -198,9 +202,13 @@ class Client:
         if response.status_code != 200:
             raise self._refusal(response)
         try:
-            return response.json()
+            answer = response.json()
         except (ValueError, RecursionError):
             raise PassingError("an answer is not JSON, or truncated.") from None
+        try:
+            return read(answer)
+        except FORMAT_ERRORS:
+            raise PassingError("an answer has an unexpected format.", few=True) from None
 
     def _refusal(self, response: httpx2.Response) -> PassingError | ServerFaultError:
         status = response.status_code

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 import re
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, repeat
@@ -30,10 +29,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from contstim.models.server.client import FIRST_PATIENCE, Client, PassingError, ServerFaultError
+from contstim.models.server.client import FIRST_PATIENCE, Client, ServerFaultError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from contstim.files.arrays import FloatArray
     from contstim.models.words import Tokens
@@ -70,9 +69,9 @@ class Dialect:
             for each row: the log-probabilities of its tokens and of generated tokens, nats (None if
             missing); the ids of these tokens (or None); and their text. It also returns the number
             of tokens that the server has read (or None), and the server's description of the model.
-            It raises `PassingError` if the response has an unexpected format.
+            It raises one of `FORMAT_ERRORS` if the response has an unexpected format.
         reads_alternatives: function of a response that returns tokens, as ids or texts, with their
-            log-probabilities, nats. It raises `PassingError` as `reads_echo` does.
+            log-probabilities, nats. It raises errors as `reads_echo` does.
         asks_ids: fields that request token ids instead of texts. Some servers refuse these fields.
         least_generated: minimum number of tokens to generate.
     """
@@ -101,16 +100,6 @@ def _generation(_model: str, rows: Sequence[Tokens], n: int) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def _checks_format() -> Iterator[None]:
-    """Raise `PassingError` if parsing fails because a response has an unexpected format."""
-    try:
-        yield
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        raise PassingError("an answer has an unexpected format.", few=True) from None
-
-
-@_checks_format()
 def _echoed_completions(answer: Any, sent: Sequence[Tokens]) -> Echo:
     rows: list[Row] = []
     for choice in _choices(answer, len(sent)):
@@ -122,7 +111,6 @@ def _echoed_completions(answer: Any, sent: Sequence[Tokens]) -> Echo:
     return rows, _n_read(answer.get("usage")), _identity(answer)
 
 
-@_checks_format()
 def _echoed_prompts(answer: Any, sent: Sequence[Tokens]) -> Echo:
     rows: list[Row] = []
     for choice, tokens in zip(_choices(answer, len(sent)), sent, strict=True):
@@ -140,7 +128,6 @@ def _echoed_prompts(answer: Any, sent: Sequence[Tokens]) -> Echo:
     return rows, _n_read(answer.get("usage")), _identity(answer)
 
 
-@_checks_format()
 def _likeliest_completions(answer: Any) -> dict[int | str, float]:
     (choice,) = _choices(answer, 1)
     likeliest = choice["logprobs"]["top_logprobs"][0]
@@ -148,7 +135,6 @@ def _likeliest_completions(answer: Any) -> dict[int | str, float]:
     return {_id(token): value for token, value in pairs if value is not None}
 
 
-@_checks_format()
 def _echoed_generations(answer: Any, sent: Sequence[Tokens]) -> Echo:
     rows: list[Row] = []
     facts = _facts(answer, len(sent))
@@ -160,7 +146,6 @@ def _echoed_generations(answer: Any, sent: Sequence[Tokens]) -> Echo:
     return rows, None if None in counts else sum(filter(None, counts)), identity
 
 
-@_checks_format()
 def _likeliest_generations(answer: Any) -> dict[int | str, float]:
     (fact,) = _facts(answer, 1)
     pairs = [(int(token), value) for value, token, _ in fact["output_top_logprobs"][0]]
