@@ -111,7 +111,7 @@ def estimate(
     if any(frame.plan.mixture is not None for frame in frames):
         values = [*map(partial(_estimate_mixture, network), frames, all_tokens)]
     else:
-        values = list(_estimate_means(network, frames, all_tokens))
+        values = [*_estimate_means(network, frames, all_tokens)]
     for (chosen, _), frame, (estimate, bound) in zip(groups.values(), frames, values, strict=True):
         estimates[chosen], upper[chosen] = estimate, bound
         if len(frame.number) == len(frame.plan.row):  # no pass shows the word
@@ -148,29 +148,10 @@ def _frame(
 def _estimate_means(
     network: MaskedNetwork, frames: list[_Frame], tokens: list[IntArray]
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield estimates and bounds, (n,) each, for the candidates of each frame.
+    """Yield estimates and bounds, (n,) each, for the n candidates of each frame.
 
-    `tokens` contains the token ids of each frame's candidates, (n, k).
-    """
-    sums = _sum_terms(network, frames, tokens)
-    for frame, (terms, extra_terms, other_terms) in zip(frames, sums, strict=True):
-        # Total weight of the frame's questions about each mask, (k, 1). It is below 1 if the plan
-        # also asks about the mask in passes that show a part of the word
-        share = np.bincount(frame.position, frame.weight, len(frame.ids))[frame.gap, None]
-        means = np.where(share > 0, terms / np.where(share > 0, share, 1), extra_terms)
-        yield other_terms + means.sum(axis=0), other_terms + terms.sum(axis=0)
-
-
-def _sum_terms(
-    network: MaskedNetwork, frames: list[_Frame], tokens: list[IntArray]
-) -> Iterator[tuple[FloatArray, FloatArray, float]]:
-    """Run the passes of all frames together, and sum weighted log-probabilities, nats.
-
-    Yields for each frame, whose n candidates have k tokens:
-
-    * the sums over the plan's questions about each mask, for the token of each candidate, (k, n)
-    * log p of these tokens at each mask in the extra pass, (k, n)
-    * the sum over the plan's questions about the other words of the sentence
+    The passes of all frames run together. `tokens` contains the token ids of each frame's
+    candidates, (n, k).
     """
     if not frames:
         return
@@ -230,9 +211,15 @@ def _sum_terms(
         np.add.at(unmasked_terms, frame_of[selected], weight[selected] * log_p.cpu().numpy())
 
     network.ask(rows, row, position, use)
-    for total, other_terms in zip(totals, unmasked_terms.tolist(), strict=True):
+    for frame, total, other_terms in zip(frames, totals, unmasked_terms.tolist(), strict=True):
+        # Sums over the plan's questions about each mask, for the token of each candidate, (k, n);
+        # and log p of these tokens at each mask in the extra pass, (k, n)
         terms, extra_terms = np.split(total, 2)
-        yield terms, extra_terms, other_terms
+        # Total weight of the frame's questions about each mask, (k, 1). It is below 1 if the plan
+        # also asks about the mask in passes that show a part of the word
+        share = np.bincount(frame.position, frame.weight, len(frame.ids))[frame.gap, None]
+        means = np.where(share > 0, terms / np.where(share > 0, share, 1), extra_terms)
+        yield other_terms + means.sum(axis=0), other_terms + terms.sum(axis=0)
 
 
 def _estimate_mixture(
