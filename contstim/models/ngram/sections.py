@@ -163,22 +163,15 @@ class Section:
 
     def _separate_by_tabs(self, text: bytes) -> bytes:
         """Put one tab between columns, one space between words, and 0 for each missing weight."""
-        text = text.replace(_TAB, _SPACE)
-        for several, one in ((b"  ", b" "), (b" \n", b"\n"), (b"\n ", b"\n"), (b"\n\n", b"\n")):
-            while several in text:
-                text = text.replace(several, one)
-        text, n_words = text.strip(b" \n"), self.order
-        n_lines = text.count(b"\n") + 1
-        n_spaces = n_words
-        if text.count(_SPACE) != n_words * n_lines:
-            text = re.sub(rb"(?m)^([^ \n]+(?: [^ \n]+){%d})$" % n_words, rb"\1 0", text)
-            n_spaces = n_words + 1
-        characters = np.frombuffer(text, np.uint8).copy()
-        spaces = np.flatnonzero(characters == ord(_SPACE))
-        if len(spaces) != n_spaces * n_lines:
-            raise ValueError
-        characters[spaces.reshape(n_lines, n_spaces)[:, [0, *range(n_words, n_spaces)]]] = ord(_TAB)
-        return characters.tobytes()
+        lines, n_fields = [], self.order + 1  # fields of a line without a weight
+        for line in text.replace(_TAB, _SPACE).split(b"\n"):
+            fields = [*filter(None, line.split(_SPACE))]
+            if fields:
+                prob, words, weights = fields[0], fields[1:n_fields], fields[n_fields:]
+                if len(words) != self.order or len(weights) > 1:
+                    raise ValueError
+                lines.append(_TAB.join((prob, _SPACE.join(words), *(weights or [b"0"]))))
+        return b"\n".join(lines)
 
     def _first_error(self, words: set[bytes]) -> ModelError:
         """Return an error for the first invalid line; if there is none, for the number of lines."""
