@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contstim.files.arrays import Float32Array, FloatArray, IntArray
     from contstim.words.sentence import Sentence
 
-_MAX_BATCH_WORDS = 2**17
+_SENTENCES_AT_ONCE = 2**13
 _CACHED_NGRAMS = 2**16
 MAX_ORDER = 6
 """Maximum length of n-grams, as in KenLM's Python package."""
@@ -168,27 +168,21 @@ class NgramTables:
             starts: index of the first word to score in each sentence; None for all words.
             end: whether to score the end of the sentence.
         """
-        if len(sentences) == 1 and starts is None:  # faster for a single sentence, as in searches
-            single = self.sentence_ids(sentences[0].words)
-            return np.array([self.sum_from(1, single if end else single[:-1])])
         totals = np.zeros(len(sentences))
-        words = [sentence.words for sentence in sentences]
-        n_words = np.fromiter(map(len, words), np.int64, len(words))
-        first = np.zeros_like(n_words) if starts is None else np.asarray(starts, np.int64)
-        # Group sentences of similar length, so that the loop below is short
-        by_length = np.argsort(n_words, kind="stable")
-        batch_numbers = np.cumsum(n_words[by_length] + 2) // _MAX_BATCH_WORDS
-        for batch in np.split(by_length, np.flatnonzero(np.diff(batch_numbers)) + 1):
-            if not len(batch):
-                continue
-            rows = (self.sentence_ids(words[i]) for i in batch.tolist())
+        first = np.zeros(len(sentences), np.int64) if starts is None else np.asarray(starts)
+        for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
+            batch = slice(start, start + _SENTENCES_AT_ONCE)
+            rows = [self.sentence_ids(sentence.words) for sentence in sentences[batch]]
             ids = np.fromiter(chain.from_iterable(rows), np.int64)
-            begin = np.flatnonzero(ids == BEGIN)  # (n_sentences,)
             probs = self._flat_log10_probs(ids)
-            counted = n_words[batch] + end
-            for i in range(int(first[batch].min()), int(counted.max())):
-                scored = (first[batch] <= i) & (i < counted)
-                totals[batch[scored]] += probs[begin[scored] + i + 1]  # `<s>` precedes word 0
+            # For each index of `ids`: its sentence in the batch, and its index in the sentence
+            sentence_of = np.cumsum(ids == BEGIN) - 1
+            index = np.arange(len(ids)) - np.flatnonzero(ids == BEGIN)[sentence_of]
+            # `<s>` precedes word 0
+            is_scored = index > first[batch][sentence_of]
+            if not end:
+                is_scored &= ids != END
+            totals[batch] = np.bincount(sentence_of[is_scored], probs[is_scored], len(rows))
         return totals
 
     def holds(self, word: str) -> bool:
