@@ -245,11 +245,8 @@ def bounds(
     upper += prefix.log_prob
     upper[lengths == 0] = 0.0
     room = int(lengths.max(initial=0)) if window is None else window - len(prefix.ids) + 1
-    # Multi-token words that fit into the window. At most `read` of these words can be scored
+    # Multi-token words that fit into the window, those with the highest bounds first
     longer = np.flatnonzero((lengths > 1) & (lengths <= room))
-    if len(longer) > read > 0:
-        highest = upper[longer]
-        longer = longer[highest >= np.partition(highest, -read)[-read]]
     longer = longer[np.argsort(-upper[longer], kind="stable")]
     chosen = longer[np.cumsum(lengths[longer] - 1) <= read]
     terms = network.continuations(prefix, [candidates.tokens[index] for index in chosen.tolist()])
