@@ -16,13 +16,7 @@ from contstim.models.batching import Budget, forward_in_batches
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.families import CLASSIFIER_RULES
 from contstim.models.training_text import training_text_beside
-from contstim.models.words import (
-    are_readable,
-    refuse_special_ids,
-    refuse_special_tokens,
-    too_long_error,
-    unscorable,
-)
+from contstim.models.words import are_readable, tokens_of_texts, too_long_error, unscorable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -121,16 +115,8 @@ class ClassifierModel(Scorer):
         return are_readable(self.checkpoint.tokenizer, words)
 
     def _encode(self, sentences: Sequence[Sentence]) -> list[list[int]]:
-        tokenizer, window = self.checkpoint.tokenizer, self.checkpoint.window
-        if not sentences:
-            return []
-        refuse_special_tokens(tokenizer, sentences)
-        texts = [sentence.text for sentence in sentences]
-        encoded = tokenizer(texts, return_special_tokens_mask=True, verbose=False)
-        rows: list[list[int]] = encoded["input_ids"]
-        masks = encoded["special_tokens_mask"]
-        for sentence, row, added in zip(sentences, rows, masks, strict=True):
-            refuse_special_ids(tokenizer, sentence, row, added)
+        rows, window = tokens_of_texts(self.checkpoint.tokenizer, sentences), self.checkpoint.window
+        for sentence, row in zip(sentences, rows, strict=True):
             if window is not None and len(row) > window:
                 raise too_long_error(sentence, len(row), self.name, window)
         return rows

@@ -130,8 +130,14 @@ def tokens_of_texts(tokenizer: Any, sentences: Sequence[Sentence]) -> list[list[
         ModelError: if a sentence contains a special token.
     """
     refuse_special_tokens(tokenizer, sentences)
+    if not sentences:
+        return []
     texts = [sentence.text for sentence in sentences]
-    return list(tokenizer(texts, verbose=False)["input_ids"])
+    encoded = tokenizer(texts, return_special_tokens_mask=True, verbose=False)
+    rows: list[list[int]] = encoded["input_ids"]
+    for parts in zip(sentences, rows, encoded["special_tokens_mask"], strict=True):
+        refuse_special_ids(tokenizer, *parts)
+    return rows
 
 
 END_MARK = -1
