@@ -375,7 +375,7 @@ def _end_tokens(tokenizer: Any, end: str) -> Tokens:
 
 
 # Marks of word boundaries, which are not characters of the text
-_MARKERS = ("</w>", "##", "▁", "Ġ")
+_MARKS = re.compile("</w>|##|▁|Ġ")
 
 
 def _spell(
@@ -400,10 +400,7 @@ def _spell(
 
 
 def _spelling(tokenizer: Any, ids: list[int]) -> list[str]:
-    tokens: list[str] = tokenizer.convert_ids_to_tokens(ids)
-    for marker in _MARKERS:
-        tokens = [token.replace(marker, "") for token in tokens]
-    return tokens
+    return [_MARKS.sub("", token) for token in tokenizer.convert_ids_to_tokens(ids)]
 
 
 Place: TypeAlias = tuple[Sentence, int]

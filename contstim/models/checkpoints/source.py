@@ -208,12 +208,10 @@ def stamp(location: str) -> tuple[object, ...]:
     path = Path(location)
     if not path.exists():
         return (hub_commit(location),)
-    stamps: list[tuple[str, int, int]] = []
-    for file in sorted(path.glob("*")) if path.is_dir() else [path]:
-        # A link may be broken, for example if the hub's cache was cleared
-        state = file.stat() if file.exists() else None
-        stamps.append((file.name, state.st_mtime_ns, state.st_size) if state else (file.name, 0, 0))
-    return tuple(stamps)
+    files = sorted(path.glob("*")) if path.is_dir() else [path]
+    # A link may be broken, for example if the hub's cache was cleared
+    states = [(file.name, file.stat()) for file in files if file.exists()]
+    return tuple((name, state.st_mtime_ns, state.st_size) for name, state in states)
 
 
 def _numbers(config: Any, name: str = "") -> Iterator[tuple[str, int]]:
