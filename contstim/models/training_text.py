@@ -66,11 +66,8 @@ def in_training_text(text: Path, sentences: Sequence[Sentence]) -> BoolArray:
             "model again, or remove the file."
         ) from error
     sought = sentence_hashes(sentences)
-    # The row at which each sought hash must be, if the file contains it. If all hashes of the file
-    # are smaller, the row is `len(hashes)`. A 0 is appended so that this row exists
-    rows = np.searchsorted(hashes, sought)
-    equal: BoolArray = np.append(hashes, np.uint64(0))[rows] == sought
-    return equal & (rows < len(hashes))
+    n_smaller = np.searchsorted(hashes, sought)  # number of smaller hashes in the file
+    return np.greater(np.searchsorted(hashes, sought, side="right"), n_smaller)
 
 
 def training_text_path(model: Path | str) -> Path:
