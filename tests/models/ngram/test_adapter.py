@@ -238,7 +238,7 @@ def test_batches_of_sentences_do_not_change_scores(
     sentences = english[:300]
     one_batch = query.totals(sentences, end=True)
     expected = [query.totals([sentence], end=True)[0] for sentence in sentences]
-    monkeypatch.setattr("contstim.models.ngram.tables._MAX_BATCH_WORDS", 64)
+    monkeypatch.setattr("contstim.models.ngram.tables._SENTENCES_AT_ONCE", 7)
     np.testing.assert_array_equal(query.totals(sentences, end=True), expected)
     np.testing.assert_array_equal(one_batch, expected)
 
