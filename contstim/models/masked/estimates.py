@@ -106,7 +106,8 @@ def estimate(
     """
     exact, estimates, upper = np.full((3, len(words)), np.nan)
     groups = words.by_length
-    frames = [_frame(network.mask, plan_of, context, sentence, position, k) for k in groups]
+    masked = (sentence.with_word(position, (network.mask,) * k) for k in groups)
+    frames = [_frame(plan_of, context, encoding, position) for encoding in masked]
     all_tokens = [tokens for _, tokens in groups.values()]
     if any(frame.plan.mixture is not None for frame in frames):
         values = [*map(partial(_estimate_mixture, network), frames, all_tokens)]
@@ -120,14 +121,8 @@ def estimate(
 
 
 def _frame(
-    mask: int,
-    plan_of: Callable[[Pattern], Plan],
-    context: HiddenWith,
-    sentence: Encoding,
-    position: int,
-    size: int,
+    plan_of: Callable[[Pattern], Plan], context: HiddenWith, masked: Encoding, position: int
 ) -> _Frame:
-    masked = sentence.with_word(position, (mask,) * size)
     plan, gap = plan_of(masked.word_of), np.flatnonzero(np.array(masked.word_of) == position)
     hides_word: BoolArray = np.all(plan.hidden[:, gap], axis=1)  # (n_passes,)
     is_usable = hides_word[plan.row]  # (n_questions,)
