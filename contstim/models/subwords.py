@@ -117,17 +117,11 @@ class SubwordModel(LanguageModel):
 
     @abstractmethod
     def _parts(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
-        """Yield log p of each sentence's tokens, nats, (n_tokens or more,).
+        """Yield an array of values for each sentence, nats, (n_tokens or more, 1 or 2).
 
-        After the values of the tokens, a row may have zeros as padding.
+        Column 0 is log p of the tokens. Column 1 is the entropies; it is missing if they are
+        unknown. Rows of zeros may follow the rows of the tokens.
         """
-
-    def _parts_and_entropies(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
-        """Yield log p of each sentence's tokens, and their entropies if these are known, nats.
-
-        Each array is (n_tokens or more, 1 or 2). Column 0 is `_parts`, column 1 is the entropies.
-        """
-        return (parts[:, None] for parts in self._parts(encodings))
 
     def _is_scored(self, word: int) -> bool:  # noqa: ARG002
         """Return True if the tokens of a word are scored; see `Encoding.word_of`."""
@@ -141,7 +135,7 @@ class SubwordModel(LanguageModel):
         """See `LanguageModel.token_log_probs`."""
         terms = []
         encodings = self._encode(sentences)
-        for encoding, parts in zip(encodings, self._parts_and_entropies(encodings), strict=True):
+        for encoding, parts in zip(encodings, self._parts(encodings), strict=True):
             tokens = self._tokenizer.convert_ids_to_tokens(list(encoding.ids))
             # Not strict, since zeros may follow the values of the tokens
             rows = zip(encoding.word_of, tokens, parts.tolist(), strict=False)

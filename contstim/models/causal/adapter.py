@@ -93,7 +93,8 @@ class CausalModel(SubwordModel):
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
-        scores: FloatArray = self._parts(self._encode(sentences)).sum(axis=1)
+        rows = [encoding.ids for encoding in self._encode(sentences)]
+        scores: FloatArray = self._network.continuations(self._prefix_of(()), rows).sum(axis=1)
         return scores
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
@@ -170,10 +171,6 @@ class CausalModel(SubwordModel):
         return len(self._context) + n_tokens - 1
 
     def _parts(self, encodings: Sequence[Encoding]) -> FloatArray:
-        """See `SubwordModel`; (n_sentences, longest), nats."""
-        return self._network.continuations(self._prefix_of(()), [e.ids for e in encodings])
-
-    def _parts_and_entropies(self, encodings: Sequence[Encoding]) -> FloatArray:
         """See `SubwordModel`; (n_sentences, longest, 2), nats."""
         rows = [encoding.ids for encoding in encodings]
         return self._network.continuations(self._prefix_of(()), rows, entropies=True)

@@ -159,7 +159,7 @@ class MaskedModel(SubwordModel):
         Under `chain-mixture`, it is the mean of `Mixture.gains`, which may be positive.
         """
         answered = self._network.answer(encodings, self._plan)
-        return (plan.by_token(answers) for plan, answers in answered)
+        return (plan.by_token(answers)[:, None] for plan, answers in answered)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements` and `estimates`.

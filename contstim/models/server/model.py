@@ -98,7 +98,8 @@ class ServerModel(SubwordModel):
             ServerFaultError: if a response is invalid, or if the server's model has changed.
             ModelError: if a sentence is too long, or if the server cannot be reached.
         """
-        return np.array([row.sum() for row in self._parts(self._encode(sentences))], np.float64)
+        rows = [encoding.ids for encoding in self._encode(sentences)]
+        return np.array([values.sum() for values in self._terms(rows)], np.float64)
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """See `LanguageModel.continuation_log_probs`."""
@@ -124,8 +125,8 @@ class ServerModel(SubwordModel):
         return len(self._context) + n_tokens + 1
 
     def _parts(self, encodings: Sequence[Encoding]) -> list[FloatArray]:
-        """See `SubwordModel`."""
-        return self._terms([encoding.ids for encoding in encodings])
+        """See `SubwordModel`; entropies are unknown."""
+        return [values[:, None] for values in self._terms([e.ids for e in encodings])]
 
     def _terms(self, rows: Sequence[Tokens]) -> list[FloatArray]:
         """Return log-probabilities of each row's tokens, given the context before the row, nats."""
