@@ -428,10 +428,6 @@ class LanguageModel(Scorer):
         """Return the log-probabilities; see `replacement_log_probs`."""
         return self.replacement_log_probs(sentence, position, words)
 
-    def draft(self, effort: int = 1) -> LanguageModel | None:
-        """See `Scorer.draft`; None by default."""
-        return None
-
     def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Return log-probabilities with all weights converted to float32.
 

@@ -186,15 +186,12 @@ def _check_stability(service: ScoringService, rows: list[Tokens]) -> list[FloatA
         # Concurrent requests with common prefixes
         service.echo([*rows, *rows], batch=1)[len(rows) :],
     ]
+    fault = "its values depend on the order or the number of requests"
+    advice = "Serve the model in float32, or switch off prefix caching"
     for repetition in repetitions:
         for first_value, new_value in zip(values, repetition, strict=True):
-            _check_share(
-                service,
-                "its values depend on the order or the number of requests",
-                first_value,
-                _difference(new_value, first_value),
-                "Serve the model in float32, switch off prefix caching",
-            )
+            difference = _difference(new_value, first_value)
+            _check_share(service, fault, first_value, difference, advice)
     return values
 
 
