@@ -55,8 +55,8 @@ class Convention:
             scores.
         sampling: sampling method of an estimated score; empty for exact rules.
         unit: unit of the scores; nats if they are log-probabilities.
-        precision: precision of the network's weights, such as `bfloat16`; `unknown` on a server.
-            Networks on this machine always normalise log-probabilities in float32.
+        precision: precision of the network's weights, such as `bfloat16`; `unknown` for a model on
+            a server. Networks on this machine always normalise log-probabilities in float32.
         tolerance: maximum relative difference between scores of one sentence in two batches; a
             difference of 1e-4 nats is always allowed. For a precision below float32, the tolerance
             is measured. For a model on a server, the server's address contains the tolerance.
@@ -112,8 +112,8 @@ class Convention:
 class Replacements:
     """Exact scores, estimates and bounds for candidate words at one position of a sentence.
 
-    All arrays have shape (n_words,). A value concerns the score of the whole sentence with this
-    word at the position. Scores of a language model are in nats.
+    All arrays have shape (n_words,). Each value concerns the score of the whole sentence with one
+    candidate word at the position. Scores of a language model are in nats.
 
     Attributes:
         exact: score; nan if unknown.
@@ -168,7 +168,7 @@ class TokenScore(NamedTuple):
 
 
 class Continuation(NamedTuple):
-    """Part of a sentence to score: the words from index `start` on, given the words before."""
+    """Words of a sentence from index `start` on, scored given the words before `start`."""
 
     sentence: Sentence
     start: int
@@ -197,7 +197,8 @@ class Scorer(ABC):
     * `replacement_scores` equals `scores` of the rewritten sentences.
     * Known values of `Replacements.exact` equal `replacement_scores`, and
       `Replacements.upper_bound` is not below `replacement_scores`.
-    * After each call of `forget_prefixes`, a repeated call needs as many passes as the first one.
+    * A method that is called twice with the same arguments takes equally many passes (runs of the
+      network) both times, if `forget_prefixes` is called in between.
     """
 
     name: str
@@ -218,7 +219,8 @@ class Scorer(ABC):
     reports_passes: bool = False
     """Whether `models.costs` counts all passes of the model; True for models without a network.
 
-    If it is False and a budget limits the passes, each sentence is searched only once.
+    If a budget limits the passes of a search, and a model does not report its passes, each sentence
+    is searched only once.
     """
 
     is_black_box: bool = False
@@ -291,7 +293,7 @@ class Scorer(ABC):
         return None
 
     def for_another_search(self) -> Self:
-        """Return a copy with an empty cache of prefixes; use one per concurrent search."""
+        """Return a copy with an empty cache of prefixes; use a copy per concurrent search."""
         model = copy(self)
         model.forget_prefixes()
         return model
@@ -303,7 +305,8 @@ class Scorer(ABC):
     def candidate_contexts(self) -> tuple[str, ...]:
         """Return contexts for a comparison of scores between contexts.
 
-        The result is empty if the model reads no context.
+        A context is a text that the model reads before the first word. The result is empty if the
+        model reads no context.
         """
         return ()
 
@@ -393,7 +396,7 @@ class Scorer(ABC):
 class LanguageModel(Scorer):
     """Scorer whose scores are log-probabilities of sentences, in nats.
 
-    A new adapter needs `name`, `convention` and `log_probs`; all other members have defaults that
+    A new subclass needs `name`, `convention` and `log_probs`. All other members have defaults that
     are valid for any model. Searches are faster with cheap `replacements`.
 
     In addition to the guarantees of `Scorer`, an implementation guarantees, and

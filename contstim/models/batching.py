@@ -1,7 +1,8 @@
 """Batches of token rows for a network. A batch has rows of similar length, and limited size.
 
-A GPU can compute while the host prepares the next batch. So the host must not wait for the GPU.
-Ids are therefore copied from pinned memory, and results of several batches are copied together.
+A GPU can compute while the host, the computer's processor, prepares the next batch. So the host
+must not wait for the GPU. Therefore, token ids are copied from pinned memory, and the results of
+several batches are copied together.
 """
 
 from __future__ import annotations
@@ -80,10 +81,11 @@ def forward_in_batches(
 ) -> None:
     """Pass rows of token ids to `run` in batches of similar length, the longest first.
 
-    Rows are padded on the right. `run` is called in inference mode with the ids (b, l), the
-    attention mask (b, l) and the indices (b,) of the rows. It stores its results, or returns a
-    function that copies them from the device and stores them. On a GPU, these functions are called
-    for many batches together, because the GPU is idle while the host copies results.
+    Rows are padded on the right. `run` is called in inference mode. Its arguments describe a batch
+    of b rows and l columns: the ids (b, l), the attention mask (b, l) and the indices of the rows,
+    (b,). `run` stores its results, or returns a function that copies the results from the device
+    and stores them. On a GPU, these functions are called for many batches together, because the GPU
+    is idle while the host copies results.
 
     When memory runs out, the budget is lowered, and the rows are retried in smaller batches. So
     `run` must not store results before the network has succeeded.

@@ -122,7 +122,7 @@ class Normaliser:
     """Function from logits to log-probabilities, over the whole vocabulary or within classes.
 
     A token without a class, such as the unknown token, is normalised over the whole vocabulary.
-    `classes` are (n_tokens,), or None to use the whole vocabulary.
+    `classes` is the result of `token_classes`, or None to use the whole vocabulary.
     """
 
     def __init__(self, classes: IntArray | None, device: torch.device | str = "cpu") -> None:
@@ -146,10 +146,11 @@ class Normaliser:
         Values are computed in float32 or higher precision and returned as float64.
 
         Args:
-            logits: logits, (k, n_tokens).
-            rows: row of the logits for each token, (q,).
-            tokens: tokens, (q,).
-            entropies: whether to return also the entropy within the token's class, (q, 2), nats.
+            logits: k rows of logits over the vocabulary, (k, n_tokens).
+            rows: for each of q tokens, the row of logits that predicts the token, (q,).
+            tokens: ids of the tokens, (q,).
+            entropies: whether to return also the entropy within the token's class, nats. The shape
+                of the result is then (q, 2).
         """
         shape = (len(rows), 2) if entropies else (len(rows),)
         result = torch.empty(shape, dtype=torch.float64, device=logits.device)
@@ -159,8 +160,8 @@ class Normaliser:
         slice_of = rows // step
         for i in np.unique(slice_of).tolist():
             for kind in np.unique(kind_of[slice_of == i]).tolist():
-                # Queries in this slice and class, their distinct rows, and the index of each
-                # query's row
+                # A query is a pair of a row and a token. Find the queries in this slice and class,
+                # their distinct rows, and the index of each query's row among these rows
                 queries = np.flatnonzero((slice_of == i) & (kind_of == kind))
                 used, index = np.unique(rows[queries], return_inverse=True)
                 part, token = logits[i * step : (i + 1) * step], tokens[queries]

@@ -46,9 +46,9 @@ def load_classifier(location: str, *, name: str, loading: Loading) -> Classifier
 class ClassifierModel(Scorer):
     """Classifier whose score is the probability of the predicted label.
 
-    The score is negative if the predicted label is `unacceptable`. It is defined in Eqs. 3-5 of
-    Vázquez Martínez (2021), as the maximum of the softmax over both labels, with this sign. Scores
-    are in [-1, -0.5] and [0.5, 1].
+    The score is the maximum of the softmax over both labels. It is negative if the predicted label
+    is `unacceptable`. Scores are in [-1, -0.5] and [0.5, 1]. The definition is in Eqs. 3-5 of
+    Vázquez Martínez (2021).
 
     Args:
         checkpoint: classifier with two labels.

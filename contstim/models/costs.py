@@ -40,8 +40,8 @@ class Tally:
     Attributes:
         report: function that is called after each batch.
         total: total cost of networks.
-        seconds: computing time of networks; for a server, the time until it has answered. Several
-            searches may share a batch; its time is divided among them.
+        seconds: computing time of networks; for a server, the time until the server has answered.
+            If several searches share a batch, the time of the batch is divided among the searches.
         others_seconds: seconds for which this search waited for other searches; see `merging`.
     """
 

@@ -123,8 +123,8 @@ def score_each(
         models: models, one column each.
         items: items to score, such as sentences.
         method: name of the method, which takes a list of items and returns an array (n_items,).
-        stored_as: for each model, the convention under which the store has its scores. A convention
-            describes how scores are computed. The default is the model's convention.
+        stored_as: for each model, the convention under which the store has the model's scores. A
+            convention describes how scores are computed. The default is the model's convention.
         store: see `score_sentences`.
         progress: see `score_sentences`.
 

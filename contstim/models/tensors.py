@@ -106,7 +106,7 @@ def has_parts_elsewhere(network: torch.nn.Module) -> bool:
 def with_values(
     network: torch.nn.Module, tensors: Iterable[tuple[str, torch.Tensor]]
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield names and tensors of a network, with the values of placeholders in their place."""
+    """Yield names and tensors of a network; each placeholder is replaced by its values."""
     offloaded: dict[str, tuple[Any, str]] = {}  # full name -> (map of values, key)
     for name, module in network.named_modules():
         hook = getattr(module, "_hf_hook", None)

@@ -36,7 +36,7 @@ class CausalModel(SubwordModel):
     `boundaries`). It also tokenizes the first word like any other word.
 
     The context before the first word is not scored. By default, the context is the token that
-    begins a text. If there is no such token, it is a token that separates documents; see
+    begins a text. If there is no such token, the default is a token that separates documents; see
     `contstim.models.contexts`. The context is tokenized separately from the sentence. The 2023
     study uses the rule `chain` with the context `". "`.
 

@@ -461,9 +461,9 @@ def token_tree(rows: Sequence[Tokens]) -> tuple[dict[Tokens, int], IntArray]:
     No row may be the beginning of another row.
 
     Returns:
-        The number of each node, by its path: the node's token, after the tokens before it in its
-        rows. Also the nodes of each row, in the order of the row's tokens, (n_rows, longest); 0
-        beyond the end of a row.
+        A map from the path of each node to the node's number. The path consists of the first tokens
+        of a row, up to the node's token. Also the numbers of each row's nodes, in the order of the
+        row's tokens, (n_rows, longest); 0 beyond the end of a row.
     """
     paths: dict[Tokens, int] = {}
     nodes = np.zeros((len(rows), max(map(len, rows))), np.int64)

@@ -160,7 +160,7 @@ _WORDS = (
 
 # Maximum number of unused rows in an embedding that is padded to a multiple of 128 rows
 _MAX_PADDING_ROWS = 127
-_SPARE_SHARE = 1 / 20  # maximum share of unused rows; at most 2.4 % in published models
+_SPARE_SHARE = 1 / 20  # maximum share of unused rows; published models have at most 2.4 %
 _CAPITALS_SHARE = 1 / 20  # maximum share of tokens with capitals if text is lowercased
 # A merge is a rule of BPE that builds a token from two shorter ones. Special tokens have no merge
 _UNREACHED_SHARE = 1 / 20  # maximum share of tokens without a merge

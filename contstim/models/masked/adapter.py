@@ -40,19 +40,20 @@ if TYPE_CHECKING:
 class MaskedModel(SubwordModel):
     """A masked language model, scored by the chain rule or by a pseudo-log-likelihood.
 
-    * `chain`: the chain rule over words. Imagine that the words of a masked sentence are uncovered
-      one by one. The score is the mean log-probability over all orders of uncovering the words.
-      Word boundaries are enforced: each token is normalised over its class (see `boundaries`). If
-      all orders take more than `pass_budget` passes, the score is an estimate with a standard
-      error. The end mark is always visible and never scored.
+    * `chain`: the chain rule over words. Imagine that the words of a masked sentence become visible
+      one by one. The score is the mean log-probability over all orders of the words. Word
+      boundaries are enforced: the probability of each token is normalised over the token's class
+      (see `boundaries`). If all orders take more than `pass_budget` passes (runs of the network),
+      the score is an estimate with a standard error. The end mark is always visible and never
+      scored.
     * `chain-mixture`: the log of the mean probability over all orders. The probabilities add up to
       1 over all sentences whose words have given numbers of tokens (see `plan`). If all orders take
       more than `pass_budget` passes, the score is the log of the mean probability over random
       orders. Such scores are too low on average.
     * `chain-unrestricted`: `chain`, but without word boundaries.
     * `chain-sampled`: 100 random orders, as in Golan et al. (2023). The published numbers differ
-      from these scores. They include a term for the end mark, and they are averages over all orders
-      of the tokens in a word.
+      from these scores. The published numbers include a term for the end mark, and are averages
+      over all orders of the tokens in a word.
     * `pll-original`, `pll-word-l2r`, `pll-whole-word`, `pll-sentence-l2r`: see `rules`.
 
     Log-probabilities are float32 numbers, summed in float64.

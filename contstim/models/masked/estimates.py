@@ -63,10 +63,11 @@ class _Frame:
     Attributes:
         ids: token ids, with masks in place of the word, (n_tokens,).
         gap: indices of these masks, (k,).
-        hidden: hidden tokens of each pass, (n_passes, n_tokens). These are the plan's passes that
-            hide the whole word; the last row is the extra pass of `estimate`.
-        row, position, weight: the plan's questions in these passes, (n_questions,) each. They are
-            the row of `hidden`, the index of the token in question, and the weight of the answer.
+        hidden: mask of the tokens that each pass hides, (n_passes, n_tokens). The passes are those
+            of the plan that hide the whole word. The last row is the extra pass of `estimate`.
+        row, position, weight: the plan's questions in these passes, (n_questions,) each. A question
+            asks for the log-probability of a hidden token. `row` is the row of `hidden`, `position`
+            is the index of the token in question, and `weight` is the weight of the answer.
         number: indices of these questions in the plan, (n_questions,).
         plan: plan that contains these questions.
     """

@@ -13,11 +13,11 @@ If the mean over all orders takes too many passes, `chain` averages independent,
 The samples depend only on the seed and the number of tokens in each word. So two sentences whose
 words have the same numbers of tokens are compared on the same samples.
 
-A pass hides a set of words and scores words of this set. The exact mean over orders uses, for each
-of the n words, sets of hidden words of every size from 1 to n. Each size has the total weight 1/n.
-Log-probabilities differ far more between words
-than between the contexts of one word. A good sample therefore scores every word equally often.
-There are two kinds of samples:
+A pass, one run of the network, hides a set of words and scores words of this set. The exact mean
+over orders uses, for each of the n words, sets of hidden words of every size from 1 to n. Each size
+has the total weight 1/n. Log-probabilities differ far more between words than between the contexts
+of one word. A good sample therefore scores every word equally often. There are two kinds of
+samples:
 
 * An *order* scores each word once, in a set of random size (Golan et al., 2023).
 * A *cover* scores each word in sets of every size. For each size s, the words are put in random
@@ -245,7 +245,9 @@ def _partly(whole: Pass, members: IntArray, part: BoolArray) -> tuple[BoolArray,
 def _order(rng: np.random.Generator, sizes: IntArray) -> Iterator[Pass]:
     """Yield the passes of one random order of the words, and of the tokens within each word."""
     word = np.repeat(np.arange(len(sizes)), sizes)
-    turn = rng.permutation(len(sizes))[word]  # (n,): rank at which each token's word is uncovered
+    turn = rng.permutation(len(sizes))[
+        word
+    ]  # (n,): rank at which each token's word becomes visible
     hidden = np.ones(len(word), np.bool_)
     for token in np.lexsort((rng.random(len(word)), turn)):  # by turn, then at random
         yield hidden.copy(), np.array([token]), np.ones(1)

@@ -9,7 +9,7 @@ computed by the back-off recursion (Katz 1987, *Estimation of probabilities from
 
 The recursion goes from the empty context to the longest. Its values are arrays with an entry for
 each word of the vocabulary. The required n-grams contain the position (`?`) and its neighbours in
-the sentence: m words l_m … l_1 before it and r words x_1 … x_r after it. They are found
+the sentence: m words l_m … l_1 before it and r words x_1 … x_r after it. These n-grams are found
 
     l_m … l_1 ?            as children of the context l_m … l_1
               ? x_1        as bigrams that end in x_1
@@ -90,8 +90,9 @@ class ReplacementScores:
         ids_before, ids_after = ids[:position], ids[position + 1 :]
         context = ids_before[1 - order :] if order > 1 else ()
         changed = self._all_changed(context, ids_after[: order - 1])
-        # Add the terms of words before the position (not <s>). Also add the terms of words so far
-        # after the position that their contexts do not contain it
+        # Add the terms of the words before the position, but not the term of <s>. Also add the
+        # terms of words that are at least `order` words after the position. The contexts of these
+        # words do not contain the position
         unchanged = self._sum_from(1, ids_before) + self._sum_from(order - 1, ids_after)
         return changed.take(words) + unchanged
 

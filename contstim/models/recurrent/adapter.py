@@ -100,8 +100,8 @@ class RecurrentModel(WordModel):
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements`; one pass yields upper bounds for all words.
 
-        The bound is the sum of the terms from states that have not read the candidate. The omitted
-        terms are never positive. This sum is also the estimate.
+        A candidate is one of the words. The bound is the sum of the terms from states that have not
+        read the candidate. The omitted terms are never positive. This sum is also the estimate.
         """
         all_bounds, prefix_log_prob = self._bounds(*self._around(sentence, position))
         bounds = all_bounds[self._words.numbers(words)]

@@ -222,7 +222,9 @@ class Client:
         )
         if status in {401, 403}:
             variables = f"{host_variable(self.address)} or {KEY_VARIABLE}"
-            detail = f"It needs a key. Put the key into the environment variable {variables}."
+            detail = (
+                f"The server needs a key. Put the key into the environment variable {variables}."
+            )
         return ServerFaultError(self.address.url, "it rejects a request", detail, status)
 
     def _message_without_key(self, error: object) -> str:

@@ -299,8 +299,9 @@ def _check_unlikely(
 ) -> None:
     """Check the echoed values of tokens that are not among the alternatives after a prefix.
 
-    The values must not all be equal, and must not exceed `_least` by more than the tolerance. The
-    probabilities of these tokens and of the alternatives must add up to at most 1.
+    The values must not all be equal. They must not exceed the second-lowest value of the
+    alternatives (see `_least`) by more than the tolerance. The probabilities of these tokens and of
+    the alternatives must add up to at most 1.
     """
     # Ids from 0 to the largest known id, at equal distances
     spread = np.linspace(0, max(*prefix, *likely), 3 * _UNLIKELY).astype(int).tolist()
@@ -314,8 +315,8 @@ def _check_unlikely(
         service.refuse(
             "its values of unlikely tokens are made up",
             f"The server returns {len(likely)} alternatives to a token, down to "
-            f"{_least(likely):.4f} nats. The values of {len(last)} tokens that are not among them "
-            f"are {', '.join(f'{v:.4f}' for v in last[:4])}, …",
+            f"{_least(likely):.4f} nats. The values of {len(last)} other tokens are "
+            f"{', '.join(f'{v:.4f}' for v in last[:4])}, …",
         )
 
 

@@ -320,7 +320,7 @@ class ScoringService:
                 self.cap = _CAPS[_CAPS.index(self.cap) + 1]
 
     def settle_fields(self, row: Tokens) -> None:
-        """Try a request. If the server refuses it, omit the fields for token ids from now on.
+        """Try a request. If the server refuses the request, omit fields for token ids from now on.
 
         Raises:
             ModelError: if the server also refuses the request without these fields.
