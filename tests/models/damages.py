@@ -25,7 +25,7 @@ def _replace_by_folder(path: Path) -> None:
 
 
 def _replace_by_other_file(path: Path) -> None:
-    """Replace it by another file of the same model, or by a table."""
+    """Replace the file by another file of the same model, or by a table."""
     files = sorted(p for p in path.parent.iterdir() if p != path and p.is_file())
     if files:
         shutil.copyfile(files[0], path)
@@ -61,7 +61,7 @@ DAMAGES: dict[str, Damage] = {
 
 
 def check_refused_or_same(path: Path, damage: str, read: Callable[[], object]) -> None:
-    """Damage a file and check that reading it raises an error with its name or changes nothing."""
+    """Damage a file; reading must raise an error that names the file, or have the same result."""
     expected = read()
     DAMAGES[damage](path)
     try:

@@ -3,8 +3,8 @@
 Within `simulated_gpu` PyTorch has a device `simulated`. As with a GPU,
 
 * mixing its tensors with CPU tensors is an error;
-* its tensors have no numpy arrays, and their numbers are read only by a copy to the host;
-* the host waits for the device if it needs numbers, or results whose size depends on them.
+* its tensors have no numpy arrays, and their numbers are read only by a copy to the host, the CPU;
+* the host waits for the device if the host needs numbers, or results whose size depends on numbers.
 
 Each wait is recorded with its operation. The CPU computes the numbers, so tests can check results,
 but not speed.

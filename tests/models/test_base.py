@@ -33,7 +33,7 @@ def test_search_refuses_scorers_of_any_unit() -> None:
 
 
 class MinimalModel(LanguageModel):
-    """Only the two members that an adapter must define, with the scores of another model."""
+    """A model with only the two members that it must define; it has the scores of another model."""
 
     def __init__(self, seed: int) -> None:
         self.name = f"bare {seed}"

@@ -77,7 +77,7 @@ def test_probabilities_are_normalized_within_classes() -> None:
 @pytest.mark.parametrize("kind", ["bert", "roberta", "albert", "xlm"])
 @pytest.mark.parametrize("words", [(0, 1), (0, 0)], ids=["two words", "a word of two tokens"])
 def test_probabilities_of_a_pattern_sum_to_1(load: Load, kind: str, words: tuple[int, int]) -> None:
-    """One order of uncovering is a distribution over sentences with equal tokens per word."""
+    """For one order of the words, probabilities of sentences with this pattern add up to 1."""
     checkpoint = load(kind)
     network = MaskedNetwork(checkpoint, by_words=True)
     classes = network.normaliser.classes

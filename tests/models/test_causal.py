@@ -1,7 +1,7 @@
 """Causal transformers against the networks' own losses and brute force.
 
-Surprisals of whole words: the end of a word counts to it, and the sum over the sentence is
-unchanged.
+The corrected surprisal of a word includes the end of the word. The sum over the sentence does not
+change.
 """
 
 import copy

@@ -18,7 +18,7 @@ WORDS = ("dog", "small", "neighbours")
 
 
 def measure_cost(model: torch.nn.Module, task: Callable[[], object]) -> Cost:
-    """Return the cost of a task for a network, measured by a hook on it."""
+    """Return the cost of a task for a network, measured by a hook on the network."""
     costs: list[Cost] = []
 
     def record_cost(_module: Any, _args: Any, inputs: dict[str, Any]) -> None:

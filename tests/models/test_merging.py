@@ -215,7 +215,7 @@ def test_trial_without_memory_is_repeated_later(load: Load) -> None:
 
 
 def test_convention_and_float32_scores_are_never_merged(tiny_checkpoint: Folder) -> None:
-    """All searches share the score of a tolerance; two that waited for each other would hang."""
+    """All searches share the tolerance. Two searches that wait for each other would hang."""
     model = load_model(f"hf:{tiny_checkpoint('bert')}", device="cpu", dtype="bfloat16")
 
     def refuse(_call: merging.NetworkCall) -> merging.Answer:

@@ -1,7 +1,7 @@
 """Scores and searches on a GPU are correct and wait for it as little as possible.
 
-`simulated_gpu` replaces the GPU. Witness for the numbers: the same model on the CPU. PyTorch itself
-forbids to mix tensors of two devices, and the simulation does so as well.
+`simulated_gpu` replaces the GPU. Witness for the numbers: the same model on the CPU. As in
+PyTorch itself, it is an error to mix tensors of two devices.
 """
 
 from contextlib import ExitStack
@@ -125,7 +125,7 @@ def test_searches_equal_cpu(tiny_checkpoint: Folder, names: tuple[str, str], sha
     batches = []
 
     def compute_twice(call: NetworkCall) -> Answer:
-        """Compute it in one batch with the same call of another search."""
+        """Compute the call in one batch with the same call of another search."""
         batches.append(call)
         return compute_all([call, call])[0]
 

@@ -82,7 +82,7 @@ def marker(tmp_path: Path) -> Path:
 def test_network_with_custom_code_is_refused(
     copy: Copy, marker: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This holds even if the library has a network of that type; no question is asked."""
+    """It is refused without a question, even if `transformers` has a network of that type."""
     folder, answers = copy("gpt2"), io.StringIO("yes\n" * 100)
     monkeypatch.setattr("sys.stdin", answers)
     _add_custom_network(folder, marker, kind)

@@ -57,7 +57,7 @@ def test_masked_network_that_reads_one_side_is_refused(copy: Copy) -> None:
 
 
 def test_window_of_mpt_is_read(tmp_path: Path) -> None:
-    """MPT calls it `max_seq_len`. Witness: the library itself fails on longer input."""
+    """MPT calls the window `max_seq_len`. Witness: the library itself fails on longer input."""
     folder = save("MPT", tmp_path)
     network = load_checkpoint(str(folder), Loading(device="cpu"))
     with pytest.raises(RuntimeError):

@@ -50,7 +50,7 @@ class Literal:
         return logits
 
     def _same_class(self, token: int, n: int) -> np.ndarray[Any, Any]:
-        """Return which tokens are, like this token, a word boundary or not."""
+        """Return a mask of the tokens in this token's class: at word boundaries, or not."""
         token_by_id = dict(enumerate(self.tokenizer.convert_ids_to_tokens(list(range(n)))))
         ids = [i for i in token_by_id if i not in self.tokenizer.all_special_ids]
         boundary = np.array([self._is_boundary(str(token_by_id[i])) for i in range(n)])

@@ -1,8 +1,8 @@
 """Servers that speak the three dialects, healthy or with one fault.
 
 A fake reads rows of token ids with a network of this process. Each fault changes one step of
-`FakeServer`: reading, answering or HTTP. Servers answer in a thread through a socket, or without
-both in tests of other parts than HTTP.
+`FakeServer`: reading, answering or HTTP. Servers answer in a thread through a socket. In tests of
+parts other than HTTP, they answer without a thread and without a socket.
 """
 
 import json

@@ -55,7 +55,7 @@ def send_requests(url: str, n: int = 1, *, patience: float = 1_000.0, concurrenc
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Pauses on a clock that only they advance; random pauses have their maximum length."""
+    """Pauses on a clock that only pauses advance; random pauses have their maximum length."""
     pauses_made: list[float] = []
 
     async def wait(seconds: float) -> None:

@@ -196,7 +196,7 @@ class Silent(FakeServer):
 
 
 class Tempered(FakeServer):
-    """Generates with a temperature, but echoes without."""
+    """Generates with a temperature, but echoes without a temperature."""
 
     def next_values(self, log_probs: np.ndarray) -> np.ndarray:
         warm: np.ndarray = log_probs[-1] / 0.7

@@ -151,7 +151,7 @@ def test_invalid_trainings_are_refused(base: str, tmp_path: Path) -> None:
 
 
 def test_classifier_is_refused_as_base(trainings: list[Training], tmp_path: Path) -> None:
-    """Its head would be the same in every restart."""
+    """The head of this classifier would be the same in every restart."""
     with pytest.raises(ModelError, match="is already a classifier"):
         train(str(trainings[0].out), tmp_path)
 
