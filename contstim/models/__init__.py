@@ -1,7 +1,7 @@
-"""Language-model adapters and sentence scoring.
+"""Language models with one interface, and scores of sentences.
 
 This list shows the calls, in order, from `load_model("hf:bert@chain")` to the score of a sentence.
-It omits checks, helpers in the same file, and `merging` for concurrent searches.
+The list omits checks, helpers in the same file, and `merging` for concurrent searches.
 
     catalog.load_model                    a language model, not a classifier
     catalog.load_scorer                   calls the family's loader

@@ -45,7 +45,9 @@ def weights_of(network: Any) -> int:
 
 @dataclass(frozen=True)
 class Convention:
-    """Definition of a model's scores, stored in records and with cached scores.
+    """Definition of a model's scores, stored with cached scores and in records.
+
+    A record is a file that describes how another file, such as a table of scores, was computed.
 
     Attributes:
         rule: name of the scoring rule, such as `log-likelihood`.
@@ -87,7 +89,7 @@ class Convention:
     def with_suffix(self, suffix: str) -> Convention:
         """Return the convention of a variant of the model.
 
-        Its rule and its fingerprint are those of the model, followed by the suffix.
+        The rule and the fingerprint of the variant are those of the model, followed by the suffix.
         """
         rule, fingerprint = f"{self.rule}@{suffix}", f"{self.fingerprint}-{suffix}"
         return replace(self, rule=rule, fingerprint=fingerprint)

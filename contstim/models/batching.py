@@ -39,9 +39,9 @@ _restores: list[Callable[[], None]] = []  # one function for each active `float3
 class Budget:
     """Maximum number of tokens in a batch, including padding.
 
-    Large batches are faster on a GPU. They are slower on a CPU, because its caches are too small
-    for the activations of a large batch. When memory runs out, the budget is lowered for all later
-    calls.
+    Large batches are faster on a GPU. Large batches are slower on a CPU, because the caches of a
+    CPU are too small for the activations of a large batch. When memory runs out, the budget is
+    lowered for all later calls.
 
     Attributes:
         warned: whether the user has been warned that the budget was lowered.
@@ -201,8 +201,8 @@ def float32_products() -> Iterator[None]:
     """Compute products of float32 numbers in full float32 within a `with` statement.
 
     For speed, PyTorch may round the factors of float32 products to ten bits (TF32) or to seven bits
-    (bfloat16). By default, PyTorch rounds only in recurrent layers on GPUs. It has two interfaces
-    for these settings. The older interface consists of `allow_tf32` and
+    (bfloat16). By default, PyTorch rounds only in recurrent layers on GPUs. PyTorch has two
+    interfaces for these settings. The older interface consists of `allow_tf32` and
     `set_float32_matmul_precision`. The newer interface, from PyTorch 2.9 on, is `fp32_precision`
     for each kind of operation. If a program has used the newer interface, the older interface may
     raise an error or return an outdated value.

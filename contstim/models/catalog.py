@@ -1,7 +1,7 @@
 """Functions that load models by their specifications, and that list files and commits of models.
 
 See `specifications` for the syntax of a specification. A family is a kind of model, such as n-gram
-models. Its code is imported when a model is loaded.
+models. The code of a family is imported when a model of the family is loaded.
 """
 
 from __future__ import annotations

@@ -50,9 +50,9 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
     """Return the tokens of a context, or of the default context.
 
     A context may name special tokens, such as `<|endoftext|>`. Some tokenizers put tokens before
-    every text. These tokens are put before the context, if all of them are usable and the context
-    does not begin with them. A space at the end of a context belongs to the first word of the
-    sentence.
+    every text. If all these added tokens are usable, and the context does not begin with them, the
+    added tokens are put before the context. A space at the end of a context belongs to the first
+    word of the sentence.
 
     Args:
         tokenizer: `transformers` tokenizer.

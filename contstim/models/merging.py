@@ -10,10 +10,10 @@ each search waits at its next network call. One batch then computes the calls of
 A `NetworkCall` is merged with others only inside two `with` statements, `runner` and `merged`.
 Otherwise it is computed immediately. Only searches use `merged`.
 
-A third `with` statement, `alone`, prevents merging. It is needed for stored scores, because they
-must not depend on other searches. Code that holds a lock needs `alone` as well. Other searches may
-wait for this lock and then never reach their next network call. A merged batch, which waits for
-these calls, would never start.
+A third `with` statement, `alone`, prevents merging. Stored scores are computed within `alone`,
+because these scores must not depend on other searches. Code that holds a lock needs `alone` as
+well. Other searches may wait for this lock and then never reach their next network call. A merged
+batch, which waits for these calls, would never start.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class NetworkCall:
         budget: device, and maximum number of tokens of a batch, merged or not.
         ids: token ids, (b, l).
         attention: attention mask, (b, l); None if there is no padding. None saves time: if there is
-            a mask, `transformers` checks it on the device, and the host has to wait.
+            a mask, `transformers` checks the mask on the device, and the processor has to wait.
         compute: function that computes this call alone.
         compute_together: function that computes several calls of the network in one batch; each
             result equals that of `compute`, up to rounding.
-        about: other data of the call that `compute_together` needs.
+        about: any other data of the call, for `compute_together`.
         prefix_ids: tokens before each row in a merged batch.
     """
 

@@ -82,9 +82,9 @@ def tolerance_of(
 def in_float32(network: torch.nn.Module) -> Iterator[None]:
     """Convert a network's weights to float32 within a `with` statement.
 
-    Weights are converted in place. They are converted back after the statement, without loss.
-    Float32 weights take twice the memory of 16-bit weights. Earlier results of the network must not
-    be used within the statement. For example, cached keys and values of a prefix must not be used.
+    Weights are converted in place, and converted back after the statement, without loss. Float32
+    weights take twice the memory of 16-bit weights. Earlier results of the network must not be used
+    within the statement. For example, cached keys and values of a prefix must not be used.
 
     Quantized weights do not change. The inputs of quantized layers are float32 for int4, and
     rounded to eight bits for int8.

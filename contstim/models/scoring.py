@@ -384,8 +384,8 @@ def bounds_table(
 ) -> dict[str, list[Any]]:
     """Return a table of scores that have lower bounds.
 
-    These are the scores of rules such as `chain-mixture`, the log of a mean probability over orders
-    of the words. There is a row for each model and sentence. The columns are sentence, model,
+    Rules such as `chain-mixture` have such scores: the log of a mean probability over orders of the
+    words. There is a row for each model and sentence. The columns are sentence, model,
     log_prob, lower_bound and gap. The last three are in nats: lower_bound is the mean
     log-probability over orders, and gap is log_prob - lower_bound.
     """

@@ -204,8 +204,8 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
         f"words the same score."
     )
     for case, convert in LETTER_CASES.items():
-        # A model that is trained on text in both cases needs no letter case. It knows most words
-        # that a conversion changes
+        # A model that is trained on text in both cases needs no letter case. Such a model knows
+        # most words that a conversion changes
         changeable = [word for word in words if convert(word) != word]
         converted = Counter(convert(word) for word in unknown.elements())
         mostly_unknown = sum(2 * unknown[word] - words[word] for word in changeable) > 0
@@ -376,8 +376,8 @@ class Transformed(_Wrapper):
 def _words_alone(unigram: LanguageModel, sentences: Sequence[Sentence]) -> FloatArray:
     """Return each sentence's unigram log p, (n_sentences,), nats.
 
-    This is the sum over the words. It includes the end mark if the unigram model reads it, but
-    never the end of the sentence.
+    This is the sum over the words. The sum includes the end mark if the unigram model reads end
+    marks, but never the end of the sentence.
     """
     log_probs = unigram.continuation_log_probs([Continuation(s, 0) for s in sentences])
     if reads_end_mark(unigram.convention.rule):

@@ -3,8 +3,8 @@
 A table next to a word-level model stores the words of its training text and their counts. The
 vocabulary of a search contains the words that all models of the search know.
 
-Most word-level models are trained on text without punctuation and have no end marks. Others are
-trained on tokenised text, in which the full stop is a word:
+Most word-level models are trained on text without punctuation and have no end marks. Other models
+are trained on tokenised text, in which the full stop is a word:
 
     model                   The dog sleeps.  is read as
     has no word `.`         <s> The dog sleeps </s>

@@ -383,7 +383,7 @@ def _spell(
 ) -> tuple[IntArray, IntArray]:
     """Return the spans of tokens, (n_tokens, 2), and the ends of words, (n_words,).
 
-    Both are counted in characters of the text without spaces.
+    Spans and ends are counted in characters of the text without spaces.
     """
     pieces = _spelling(tokenizer, ids)
     pieces = ["" if is_special else p for p, is_special in zip(pieces, special, strict=True)]

@@ -33,7 +33,7 @@ class CausalModel(SubwordModel):
     The tokens of the end mark are scored. The rule `log-likelihood` encodes the unchanged text and
     normalises probabilities over the whole vocabulary. The rule `chain` enforces word boundaries
     (Golan et al. 2023, Methods): it normalises the probability of each token over its class (see
-    `boundaries`). It also tokenizes the first word like any other word.
+    `boundaries`). `chain` also tokenizes the first word like any other word.
 
     The context before the first word is not scored. By default, the context is the token that
     begins a text. If there is no such token, the default is a token that separates documents; see
@@ -181,9 +181,9 @@ class CausalModel(SubwordModel):
         """Return the tokens of each word at a position, given the tokens of the words before.
 
         If no token extends across a space, as in GPT-2, `dogs` has the same tokens at all inner
-        positions. Other tokenizers may have a token `big dogs`. Then each word is tokenized within
-        its sentence. For example, in `The big ? bark.`, the word `dogs` changes the tokens of `The
-        big`. Such words get no tokens.
+        positions. Other tokenizers may have a token `big dogs`. With such a tokenizer, each word is
+        tokenized within the sentence. For example, in `The big ? bark.`, the word `dogs` changes
+        the tokens of `The big`. Such words get no tokens.
         """
         if self._words_are_independent:
             return self._in_place(words, place_of(sentence, position))

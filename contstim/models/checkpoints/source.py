@@ -203,7 +203,7 @@ def check_hub(location: str) -> None:
 def stamp(location: str) -> tuple[object, ...]:
     """Return a value that changes if the checkpoint changes.
 
-    It contains names, times and sizes of local files, or the commit of a model on the hub.
+    The value contains names, times and sizes of local files, or the commit of a model on the hub.
     """
     path = Path(location)
     if not path.exists():

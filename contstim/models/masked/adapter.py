@@ -1,4 +1,4 @@
-"""Adapter of masked language models, with the interface that all language models have."""
+"""Masked language models, with the interface that all language models have."""
 
 from __future__ import annotations
 

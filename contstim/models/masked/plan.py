@@ -46,11 +46,11 @@ In each of two more passes, one of the two tokens is visible, and the question a
 
 Mixture over orders (`chain-mixture`). In one order, the product of the words' probabilities is a
 probability of the sentence. Consider all sentences with the same end mark and the same pattern:
-equal numbers of tokens in the first word, in the second word, and so on. Their probabilities add up
-to 1. This is also true of their mean probabilities over all n! orders of n words. The mixture is
-the log of a sentence's mean probability over the orders. `chain` is the mean of the logs. By
-Jensen's inequality, `chain` is a lower bound of the mixture. Papers on masked diffusion models
-usually report this lower bound, the evidence lower bound.
+equal numbers of tokens in the first word, in the second word, and so on. The probabilities of these
+sentences add up to 1. So do the mean probabilities of these sentences over all n! orders of n
+words. The mixture is the log of a sentence's mean probability over the orders. `chain` is the mean
+of the logs. By Jensen's inequality, `chain` is a lower bound of the mixture. Papers on masked
+diffusion models usually report this lower bound, the evidence lower bound.
 
 The mixture needs only the answers of `chain`. The passes of a plan are the nodes of a graph, and
 its questions are the edges. A question about a hidden word leads from its pass to a second pass.

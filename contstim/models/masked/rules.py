@@ -188,8 +188,8 @@ def _scheme(
     """Return the passes common to all samples, and a function that draws a sample's own passes."""
     n = len(sizes)
     # Number of additional passes for one cover of the tokens of every word. One set of such a cover
-    # contains all tokens of the word. It needs no additional pass, because a pass of the cover of
-    # words already hides all these tokens. So 1 is subtracted for each word
+    # contains all tokens of the word. This set needs no additional pass, because a pass of the
+    # cover of words already hides all these tokens. So 1 is subtracted for each word
     within = sum(_n_sets(k) - 1 for k in sizes.tolist())
     # 1. All sets of words, and covers of the tokens within words
     if (1 << n) - 1 <= budget // 2 and within * _MIN_COVERS <= budget // 2:
@@ -207,8 +207,8 @@ def _whole_words(chosen: BoolArray, weight: FloatArray, sizes: IntArray) -> Pass
     """Return the pass that hides all tokens of a set of words, and asks for these tokens.
 
     Each of a word's k tokens becomes visible first in 1/k of all orders of these tokens. The weight
-    of the token is thus 1/k of the word's weight. All arguments have the shape (n_words,). They are
-    the mask of the words, the weights of the words, and their numbers of tokens.
+    of the token is thus 1/k of the word's weight. The arguments are the mask of the words, the
+    weights of the words, and the words' numbers of tokens, each with the shape (n_words,).
     """
     word = np.repeat(np.arange(len(sizes)), sizes)  # (n,): word of each token
     hidden = chosen[word]

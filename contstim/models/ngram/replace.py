@@ -7,7 +7,7 @@ computed by the back-off recursion (Katz 1987, *Estimation of probabilities from
     log p(x | context of length c) = log p of the n-gram        if the model has it
                                    = weight of the context + log p(x | context of length c-1)
 
-The recursion goes from the empty context to the longest. Its values are arrays with an entry for
+The recursion goes from the empty context to the longest. Each value is an array with an entry for
 each word of the vocabulary. The required n-grams contain the position (`?`) and its neighbours in
 the sentence: m words l_m … l_1 before it and r words x_1 … x_r after it. These n-grams are found
 

@@ -292,7 +292,7 @@ def _counts(file: ArpaText, start: int, stop: int) -> list[tuple[int, int]]:
 
 
 def _decode(content: bytes, path: Path | str) -> bytes:
-    """Return the decompressed text, with line feeds as line ends. It may be invalid UTF-8."""
+    """Return the decompressed text, with line feeds as line ends; maybe invalid UTF-8."""
     for magic, decompress in _COMPRESSED.items():
         if content.startswith(magic):
             try:

@@ -38,8 +38,8 @@ Words: TypeAlias = tuple[int, ...]
 class RecurrentModel(WordModel):
     """A recurrent network over words, with the interface of every language model.
 
-    The network reads the words of the sentence, case-sensitively. It also reads the end mark, such
-    as a full stop, if the vocabulary contains the end mark. If `end_mark` is
+    The network reads the words of the sentence, case-sensitively. The network also reads the end
+    mark, such as a full stop, if the vocabulary contains the end mark. If `end_mark` is
     False, end marks are ignored. All words outside the vocabulary are one unknown word.
     Log-probabilities are float32 numbers, normalised over the whole vocabulary. They are summed in
     float64.
@@ -148,8 +148,8 @@ class RecurrentModel(WordModel):
     def _term_writer(self, words_before: Words, words_after: Words, out: FloatArray) -> Run:
         """Return a function for `forward_in_batches` that writes sums of terms into `out`, nats.
 
-        These are the terms that `_bounds` omits, because their states have read the candidate. Rows
-        are the numbers of candidates, (b, 1); `out` is (n_candidates,).
+        The terms are those that `_bounds` omits, because the states that predict them have read the
+        candidate. Rows are the numbers of candidates, (b, 1); `out` is (n_candidates,).
         """
 
     def _around(self, sentence: Sentence, position: int) -> tuple[Words, Words]:
@@ -236,9 +236,9 @@ class BothSidesModel(RecurrentModel):
 
     This is a pseudo-log-likelihood, not the log-probability of a distribution over sentences. No
     word is masked. The left state of a position has read the boundary and the words before the
-    position. The right state comes from a separate stack of layers. It has read the boundary and
-    the words after the position, the last word first. Neither state depends on the word at the
-    position.
+    position. The right state comes from a separate stack of layers. This stack has read the
+    boundary and the words after the position, the last word first. Neither state depends on the
+    word at the position.
 
     All candidates `x` in `a b x d` share the states that have not read the candidate. L and R are
     left and right states, and `|` is the boundary. The four terms of the score are

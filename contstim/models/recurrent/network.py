@@ -179,8 +179,8 @@ class RecurrentNetwork(nn.Module):
     def _around(self, ids: Tensor, present: Tensor) -> Tensor:
         """Return the two states that predict each word, concatenated, (b, l, 2 * hidden)."""
         states_before, _ = self.run(_shifted(ids))
-        # The indices n-1-i reverse the n words before reading. They also restore the order of the
-        # words' states after reading. Padding gets index 0 and is never scored
+        # The indices n-1-i reverse the n words before reading. After reading, the same indices
+        # restore the order of the words' states. Padding gets index 0 and is never scored
         positions = torch.arange(ids.shape[1], device=ids.device)
         mirrored = (present.sum(1, keepdim=True) - 1 - positions).clamp(min=0)  # (b, l)
         states_after, _ = self.run(_shifted(ids.gather(1, mirrored)), backwards=True)

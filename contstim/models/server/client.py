@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 FIRST_PATIENCE = 10.0
-"""Maximum time for retrying the first requests, seconds.
-
-This time is short, because the server may not exist.
+"""Maximum time for retrying the first requests, seconds; short, because the server may not exist.
 """
 
 FORMAT_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)

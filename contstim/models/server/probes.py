@@ -334,8 +334,8 @@ def _check_beginning(service: ScoringService, row: Tokens, values: FloatArray) -
     try:
         (without,) = service.echo([row[1:]])
     except ServerFaultError:
-        # The server adds a missing first token. This is harmless, because rows to score always
-        # begin with the context
+        # The server adds a missing first token. This addition changes no score, because rows to
+        # score always begin with the context
         return
     if np.abs(without[1:] - values[2:]).max() < _SAME:
         detail = "Without the first token of a text, the values of all later tokens do not change."

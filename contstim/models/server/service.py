@@ -65,13 +65,14 @@ class Dialect:
             of tokens, and the number of tokens to generate after each row.
         asks_echo: fields that request the log-probabilities of the rows' tokens.
         asks_alternatives: field for the requested number of likeliest next tokens.
-        reads_echo: function of a response and the rows sent to the server. It returns three values
-            for each row: the log-probabilities of its tokens and of generated tokens, nats (None if
-            missing); the ids of these tokens (or None); and their text. It also returns the number
-            of tokens that the server has read (or None), and the server's description of the model.
-            It raises one of `FORMAT_ERRORS` if the response has an unexpected format.
+        reads_echo: function of a response and the rows sent to the server. The function returns
+            three values for each row: the log-probabilities of the row's tokens and of generated
+            tokens, nats (None if missing); the ids of these tokens (or None); and the text of these
+            tokens. The function also returns the number of tokens that the server has read (or
+            None), and the server's description of the model. The function raises one of
+            `FORMAT_ERRORS` if the response has an unexpected format.
         reads_alternatives: function of a response that returns tokens, as ids or texts, with their
-            log-probabilities, nats. It raises errors as `reads_echo` does.
+            log-probabilities, nats. The function raises errors as `reads_echo` does.
         asks_ids: fields that request token ids instead of texts. Some servers refuse these fields.
         least_generated: minimum number of tokens to generate.
     """
@@ -225,8 +226,7 @@ class ScoringService:
 
     Args:
         client: client that sends the requests.
-        tokenizer: `transformers` tokenizer. It gives the ids of tokens that a server reports as
-            texts.
+        tokenizer: `transformers` tokenizer, for the ids of tokens that a server reports as texts.
 
     Attributes:
         cap: number of alternatives to request; lowered if the server refuses this number.

@@ -1,9 +1,11 @@
 """Files of a training: the checkpoint of an unfinished run, and the record of a finished run.
 
-The checkpoint is a safetensors file with the weights, the best weights so far and AdamW's moments.
-Its metadata contain the settings and the curve as text. The curve is the list of losses by epoch.
-The file is replaced after every epoch, and every five minutes within an epoch. The previous file
-remains until the new file is complete. The tensors have these names:
+The record is `training.json`, a file with the settings, the losses of each epoch, and computing
+times. The checkpoint is a safetensors file with the weights, the best weights so far and AdamW's
+moments. The metadata of the checkpoint contain the settings, and the losses of each epoch (the
+curve), as text. The checkpoint is replaced after every epoch, and every five minutes within an
+epoch. The previous checkpoint remains until the new checkpoint is complete. The tensors have these
+names:
 
     weights/NAME                  weight NAME of the network
     best/NAME                     weight NAME after the best epoch

@@ -111,8 +111,8 @@ class TransformerSettings(_Settings):
         mask_share: for `bert`, proportion of tokens that training masks. By default, it is random
             for each sentence, from one token to all tokens.
         masking: for `bert`, weighting of masked tokens. With `any-order`, the loss is the bound of
-            masked diffusion. This is the mean loss over all orders of the tokens, if a fully masked
-            sentence is unmasked token by token.
+            masked diffusion. In masked diffusion, a fully masked sentence is unmasked token by
+            token. The bound is the mean loss over all orders of the tokens.
 
     Raises:
         InputError: if a value is out of range.

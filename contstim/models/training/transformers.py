@@ -218,9 +218,9 @@ def _byte_level_bpe(sentences: Iterable[Sentence], size: int) -> Any:
 def _word_piece(sentences: Sequence[Sentence], size: int) -> Any:
     """Train a WordPiece tokenizer, reproducibly.
 
-    The library `tokenizers` breaks ties by token id. It assigns ids to the characters inside words
-    in the order of a hash table. This order differs between processes. So these characters are
-    passed as special tokens in alphabetical order, which gives them fixed ids.
+    The library `tokenizers` breaks ties by token id. Characters inside words get ids in the order
+    of a hash table. This order differs between processes. So these characters are passed as special
+    tokens in alphabetical order, which gives the characters fixed ids.
     """
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
     from transformers import BertTokenizer
