@@ -69,8 +69,6 @@ def refuse_special_ids(
         ModelError: if there is such a token.
     """
     _, special = _special(tokenizer)
-    if special.isdisjoint(ids):  # nearly always
-        return
     for id_, is_added in zip(ids, added, strict=True):
         if id_ in special and not is_added:
             raise _refusal(sentence, str(tokenizer.convert_ids_to_tokens(int(id_))))
