@@ -183,7 +183,7 @@ class Continuation(NamedTuple):
 
 
 class Scorer(ABC):
-    """Model that scores sentences: a language model, a transform of its scores, or a classifier.
+    """Model that scores sentences: a language model, with or without a transform, or a classifier.
 
     A search can find sentences about which any two scorers disagree. A function that needs
     log-probabilities in nats requires a `LanguageModel`; see `require_language_model`.

@@ -1,4 +1,4 @@
-"""Scores of many sentences under several models, with their tables and records.
+"""Scores of many sentences under several models; tables and records of scores.
 
 Scores are saved every few seconds. Models are loaded in this process or by workers (see `remote`).
 The record of a table is a file that describes how the table was computed.

@@ -131,7 +131,7 @@ def split_revision(location: str) -> tuple[str, str]:
 def with_name(name: str, specification: str) -> str:
     """Return `NAME=SPECIFICATION`, or only the specification if the name adds nothing.
 
-    The name adds nothing if it equals the specification, with or without its context.
+    The name adds nothing if it equals the specification, or the specification without its context.
     """
     is_named = name not in (specification, without_context(specification)[0])
     return f"{name}={specification}" if is_named else specification

@@ -1,4 +1,4 @@
-"""Checks that the files of a checkpoint belong together, and that its network behaves as expected.
+"""Functions that check if files of a checkpoint belong together, and if its network works.
 
 A causal network predicts a word only from the words before it. A masked network also reads the
 words after it. `transformers` may load a network as the wrong kind without an error. For example,

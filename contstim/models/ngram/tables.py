@@ -93,7 +93,7 @@ class NgramTables:
 
     @cached_property
     def word_ids(self) -> dict[str, int]:
-        """Ids of words. `<unk>`, `<s>` and `</s>` are omitted: in a sentence, they are unknown."""
+        """Ids of words, without `<unk>`, `<s>` and `</s>`, which are unknown words in a sentence."""
         return with_spellings({word: id_ for id_, word in enumerate(self.words) if id_ > END})
 
     def ids(self, words: Iterable[str]) -> IntArray:
