@@ -93,7 +93,7 @@ class NgramTables:
 
     @cached_property
     def word_ids(self) -> dict[str, int]:
-        """Ids of words, without `<unk>`, `<s>` and `</s>`, which are unknown words in a sentence."""
+        """Ids of words. In a sentence, `<unk>`, `<s>` and `</s>` are unknown, so they have no id."""
         return with_spellings({word: id_ for id_, word in enumerate(self.words) if id_ > END})
 
     def ids(self, words: Iterable[str]) -> IntArray:
