@@ -160,8 +160,7 @@ def load_models(
     Raises:
         ModelError: see `load_scorers`; or if the scores of a model are not log-probabilities.
     """
-    scorers = (load_scorer(model, loading, **options) for model in parse_models(specifications))
-    return [*map(require_language_model, scorers)]
+    return [*map(require_language_model, load_scorers(specifications, loading, **options))]
 
 
 def one_at_a_time(
