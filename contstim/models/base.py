@@ -221,8 +221,7 @@ class Scorer(ABC):
     reports_passes: bool = False
     """Whether `models.costs` counts all passes of the model; True for models without a network.
 
-    If a budget limits the passes of a search, and a model does not report its passes, each sentence
-    is searched only once.
+    If `reports_passes` is False and a budget limits passes, each sentence is searched only once.
     """
 
     is_black_box: bool = False

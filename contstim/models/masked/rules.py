@@ -245,9 +245,8 @@ def _partly(whole: Pass, members: IntArray, part: BoolArray) -> tuple[BoolArray,
 def _order(rng: np.random.Generator, sizes: IntArray) -> Iterator[Pass]:
     """Yield the passes of one random order of the words, and of the tokens within each word."""
     word = np.repeat(np.arange(len(sizes)), sizes)
-    turn = rng.permutation(len(sizes))[
-        word
-    ]  # (n,): rank at which each token's word becomes visible
+    # (n,): rank of each token's word in the order in which words become visible
+    turn = rng.permutation(len(sizes))[word]
     hidden = np.ones(len(word), np.bool_)
     for token in np.lexsort((rng.random(len(word)), turn)):  # by turn, then at random
         yield hidden.copy(), np.array([token]), np.ones(1)

@@ -93,7 +93,10 @@ class NgramTables:
 
     @cached_property
     def word_ids(self) -> dict[str, int]:
-        """Ids of words. In a sentence, `<unk>`, `<s>` and `</s>` are unknown, so they have no id."""
+        """Ids of words.
+
+        `<unk>`, `<s>` and `</s>` are omitted, because such a word in a sentence is unknown.
+        """
         return with_spellings({word: id_ for id_, word in enumerate(self.words) if id_ > END})
 
     def ids(self, words: Iterable[str]) -> IntArray:
