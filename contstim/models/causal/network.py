@@ -215,13 +215,13 @@ class CausalNetwork:
         is_possible = self._reads_trees and fits and not is_merged()
         if len(rows) == 1 or n_tokens > _MAX_TREE or not is_possible:
             return None
-        paths, nodes = token_tree(rows)
-        if len(paths) > 0.9 * n_tokens:
+        node_of, nodes = token_tree(rows)
+        if len(node_of) > 0.9 * n_tokens:
             return None
-        if len(paths) <= self._largest_tree:
-            return self._forward_tree(prefix, paths), nodes
+        if len(node_of) <= self._largest_tree:
+            return self._forward_tree(prefix, node_of), nodes
         try:
-            logits = self._forward_tree(prefix, paths)
+            logits = self._forward_tree(prefix, node_of)
         except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
             if batching.out_of_memory(error):
                 raise
@@ -230,19 +230,19 @@ class CausalNetwork:
         row = torch.tensor([rows[-1]], device=self._device)
         expected, _ = self._forward(prefix, row)
         self._reads_trees = _agree(logits[nodes[-1, : len(rows[-1])]], expected[0], expected)
-        self._largest_tree = len(paths)
+        self._largest_tree = len(node_of)
         return (logits, nodes) if self._reads_trees else None
 
-    def _forward_tree(self, prefix: Prefix, paths: dict[Tokens, int]) -> Tensor:
-        """Return logits after each node, (n_nodes, V), given the `paths` of `token_tree`."""
+    def _forward_tree(self, prefix: Prefix, node_of: dict[Tokens, int]) -> Tensor:
+        """Return logits after each node, (n_nodes, V), given the first result of `token_tree`."""
         n_before = len(prefix.ids)
-        ids = np.array([path[-1] for path in paths])
-        positions = np.array([n_before + len(path) - 1 for path in paths])
+        ids = np.array([tokens[-1] for tokens in node_of])
+        positions = np.array([n_before + len(tokens) - 1 for tokens in node_of])
         # Each node attends to itself, to the nodes before it in its rows, and to the prefix
-        sees = np.eye(len(paths), dtype=np.bool_)
-        for path, node in paths.items():
-            if len(path) > 1:
-                sees[node] |= sees[paths[path[:-1]]]
+        sees = np.eye(len(node_of), dtype=np.bool_)
+        for tokens, node in node_of.items():
+            if len(tokens) > 1:
+                sees[node] |= sees[node_of[tokens[:-1]]]
         sees = np.pad(sees, ((0, 0), (n_before, 0)), constant_values=True)
         dtype = self._model.dtype
         mask = torch.zeros(sees.shape, dtype=dtype).masked_fill_(
@@ -461,16 +461,16 @@ def token_tree(rows: Sequence[Tokens]) -> tuple[dict[Tokens, int], IntArray]:
     No row may be the beginning of another row.
 
     Returns:
-        A map from the path of each node to the node's number. The path consists of the first tokens
-        of a row, up to the node's token. Also the numbers of each row's nodes, in the order of the
-        row's tokens, (n_rows, longest); 0 beyond the end of a row.
+        A map from each beginning of a row to the number of the node of its last token. Also the
+        numbers of each row's nodes, in the order of the row's tokens, (n_rows, longest); 0 beyond
+        the end of a row.
     """
-    paths: dict[Tokens, int] = {}
+    node_of: dict[Tokens, int] = {}
     nodes = np.zeros((len(rows), max(map(len, rows))), np.int64)
     for row, steps in zip(rows, nodes, strict=True):
         for step in range(len(row)):
-            steps[step] = paths.setdefault(row[: step + 1], len(paths))
-    return paths, nodes
+            steps[step] = node_of.setdefault(row[: step + 1], len(node_of))
+    return node_of, nodes
 
 
 def shared_paths(rows: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:
