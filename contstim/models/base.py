@@ -199,8 +199,9 @@ class Scorer(ABC):
     * `replacement_scores` equals `scores` of the rewritten sentences.
     * Known values of `Replacements.exact` equal `replacement_scores`, and
       `Replacements.upper_bound` is not below `replacement_scores`.
-    * A method that is called twice with the same arguments takes equally many passes (runs of the
-      network) both times, if `forget_prefixes` is called in between.
+    * A pass is one run of the network. After `forget_prefixes`, a repeated call takes as many
+    passes
+      as the first call.
     """
 
     name: str
@@ -469,8 +470,8 @@ class LanguageModel(Scorer):
                       / p(a word ends before the tokens)
 
         (Pimentel & Meister 2024; Oh & Schuler 2024). The correction does not change the sum of a
-        sentence's terms. For this purpose, two probabilities are set to 1: that a word begins at
-        the start of the sentence, and that the sentence's last token ends a word.
+        sentence's terms. For this purpose, two events get the probability 1: a word begins at the
+        start of the sentence, and the last token of the sentence ends a word.
 
         Raises:
             ModelError: if the model does not read from left to right, or has no word boundaries.

@@ -81,11 +81,11 @@ def forward_in_batches(
 ) -> None:
     """Pass rows of token ids to `run` in batches of similar length, the longest first.
 
-    Rows are padded on the right. `run` is called in inference mode. Its arguments describe a batch
-    of b rows and l columns: the ids (b, l), the attention mask (b, l) and the indices of the rows,
-    (b,). `run` stores its results, or returns a function that copies the results from the device
-    and stores them. On a GPU, these functions are called for many batches together, because the GPU
-    is idle while the host copies results.
+    Rows are padded on the right. `run` is called in inference mode, for a batch of b rows and l
+    columns. Its arguments are the ids (b, l), the attention mask (b, l) and the row indices (b,).
+    `run` stores its results, or returns a function that copies the results from the device and
+    stores them. On a GPU, these functions are called for many batches together, because the GPU is
+    idle while the host copies results.
 
     When memory runs out, the budget is lowered, and the rows are retried in smaller batches. So
     `run` must not store results before the network has succeeded.

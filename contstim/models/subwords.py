@@ -128,7 +128,7 @@ class SubwordModel(LanguageModel):
         return True
 
     def _needs(self, n_tokens: int) -> int:
-        """Return the number of tokens of the whole input for a sentence of `n_tokens` tokens."""
+        """Return how many tokens the whole input has for a sentence of `n_tokens` tokens."""
         return n_tokens
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:

@@ -49,8 +49,8 @@ _STRAIGHT, _CURLY = "'", "’"
 NO_END_MARK = "no-end-mark"
 """Rule that ignores end marks."""
 
-# If a model reads end marks, this suffix is added to two fields of its `Convention`: the name of
-# the scoring rule, and the fingerprint, which is the key of cached scores
+# If a model reads end marks, this suffix is added to two fields of its `Convention`. They are the
+# name of the scoring rule, and the fingerprint, which is the key of cached scores
 _SUFFIX = "end-mark"
 
 
@@ -300,8 +300,8 @@ def default_vocabulary(models: Sequence[Scorer], min_count: int = DEFAULT_MIN_CO
 class WordModel(LanguageModel):
     """Word-level language model.
 
-    The terms of its score belong to the words, to the end mark if the model reads it as a word, and
-    to the end of the sentence if this is scored.
+    The score is a sum of terms: one for each word, one for an end mark that the model reads as a
+    word, and one for the end of the sentence, if `end_scored` is True.
 
     Attributes:
         rule: name of the scoring rule; if the model reads end marks, a suffix is added.

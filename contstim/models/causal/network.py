@@ -461,9 +461,9 @@ def token_tree(rows: Sequence[Tokens]) -> tuple[dict[Tokens, int], IntArray]:
     No row may be the beginning of another row.
 
     Returns:
-        A map from each beginning of a row to the number of the node of its last token. Also the
-        numbers of each row's nodes, in the order of the row's tokens, (n_rows, longest); 0 beyond
-        the end of a row.
+        A map from each beginning of a row to the number of the node where this beginning ends. Also
+        the numbers of each row's nodes, in the order of the row's tokens, (n_rows, longest); 0
+        beyond the end of a row.
     """
     node_of: dict[Tokens, int] = {}
     nodes = np.zeros((len(rows), max(map(len, rows))), np.int64)

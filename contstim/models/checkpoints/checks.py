@@ -61,7 +61,7 @@ _HARMLESS = re.compile(
         )
     )
 )
-# Names of weights of heads, which compute the output of a network
+# Weights (by name) that belong to a head, the part of a network that computes the output
 _HEAD = re.compile(
     r"^(cls|lm_head|predictions|generator_predictions|generator_lm_head|lm_predictions|pred_layer|"
     r"vocab_[a-z_]+|mlm|embed_out|head|score|classifier|qa_outputs)\.|^decoder\.(weight|bias)$"

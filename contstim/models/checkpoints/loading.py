@@ -172,8 +172,8 @@ def load_checkpoint(
             `gpt2:main`.
         loading: device, precision and other options.
         classifier: whether to load a sequence classifier instead of a language model.
-        labels: names of the labels of a new classification head, in the order of their indices;
-            empty for no new head. The weights of a new head are random. A network with a new head
+        labels: label names for a new classification head, in the order of their indices; empty for
+            no new head. The weights of a new head are random. A network with a new head
             is not shared with other models.
 
     Raises:

@@ -27,7 +27,7 @@ _GGUF = ".gguf"
 _GGUF_MAGIC = b"GGUF"
 _GGUF_PART = re.compile(r"-\d{5}-of-(?!00001)\d{5}$")
 _OTHER_WEIGHTS = ("*.safetensors", "*.bin")
-# Names of settings that are numbers of parts of a network
+# Settings (by name) that count parts of a network, such as its layers
 _COUNT = re.compile(r"(^|_)(layers?|blocks?|groups?|experts?)(_num)?$")
 # Maximum number of parts: more than any network has. Each part takes a millisecond to build
 _MAX_PARTS = 4_096

@@ -20,8 +20,8 @@ hide x. The other three passes, which hide `The`, `sleeps` or both, show x:
     The _   _      1/6 log p(x) + 1/6 log p(sleeps)
      _  _   _      1/3 log p(x) + 1/3 log p(The) + 1/3 log p(sleeps)
 
-The bound is the sum of all these terms. The terms of x are entries of one weighted sum of
-log-probabilities over the vocabulary.
+The bound is the sum of all these terms. For all candidates x together, the terms of x are one
+vector: the weighted sum of the four log-probability vectors over the vocabulary.
 
 Under `chain-mixture`, the same four passes give H(V) for all sets V of visible words without x. A
 walk makes the words of a masked sentence visible one by one. H(V) is the mean value of all walks;

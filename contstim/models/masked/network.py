@@ -1,6 +1,6 @@
 """Logits of a masked network at positions in rows of token ids, from few passes.
 
-A row is the token ids of a sentence, with masks in place of some of them. A question asks for the
+A row is the token ids of a sentence, some of them replaced by masks. A question asks for the
 distribution of the token at one position of one row.
 
 Here are four questions about three rows. Rows 0 and 1 are equal:

@@ -24,8 +24,9 @@ pass. The weights of each word add up to 1:
     5     The   _     _       1/6 log p(dog) + 1/6 log p(sleeps)
     6      _    _     _       1/3 log p(The) + 1/3 log p(dog) + 1/3 log p(sleeps)
 
-Each term is a question of the plan: `row` is the index of its pass, `token` the index of its token,
-`weight` its factor. Here row = 0 1 2 2 3 4 4 5 5 6 6 6, token = 1 2 1 2 3 1 3 2 3 1 2 3.
+Each term is a question of the plan. `row` is the index of the question's pass, `token` is the index
+of its token, and `weight` is its factor. Here row = 0 1 2 2 3 4 4 5 5 6 6 6, token = 1 2 1 2 3 1 3
+2 3 1 2 3.
 
 Pseudo-log-likelihoods ask for every token once, end mark included, with weight 1. The rules differ
 in the tokens that they hide together with the token in question. In `The dog bark ##s .`, the last
@@ -172,7 +173,7 @@ def tokens_per_word(pattern: Pattern) -> IntArray:
 
 
 def n_passes(pattern: Pattern) -> int:
-    """Return the number of passes of the exact mean over all orders of n words.
+    """Return the number of passes that the exact mean over all orders of n words takes.
 
     This is 2^n - 1, plus 2^(n-1) (2^k - 2) for each word of k tokens. There are 2^n - 1 non-empty
     sets of words, with one pass each. A word is in 2^(n-1) of these sets. For each of the sets with

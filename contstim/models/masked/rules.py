@@ -13,11 +13,10 @@ If the mean over all orders takes too many passes, `chain` averages independent,
 The samples depend only on the seed and the number of tokens in each word. So two sentences whose
 words have the same numbers of tokens are compared on the same samples.
 
-A pass, one run of the network, hides a set of words and scores words of this set. The exact mean
-over orders uses, for each of the n words, sets of hidden words of every size from 1 to n. Each size
-has the total weight 1/n. Log-probabilities differ far more between words than between the contexts
-of one word. A good sample therefore scores every word equally often. There are two kinds of
-samples:
+A pass, one run of the network, hides a set of words and scores words of this set. In the exact mean
+over orders, each of the n words is scored in sets of every size from 1 to n. Each size has the
+total weight 1/n. Log-probabilities differ far more between words than between the contexts of one
+word. A good sample therefore scores every word equally often. There are two kinds of samples:
 
 * An *order* scores each word once, in a set of random size (Golan et al., 2023).
 * A *cover* scores each word in sets of every size. For each size s, the words are put in random
@@ -187,9 +186,9 @@ def _scheme(
 ) -> tuple[list[Pass], Callable[[], Iterable[Pass]]]:
     """Return the passes common to all samples, and a function that draws a sample's own passes."""
     n = len(sizes)
-    # Number of additional passes for one cover of the tokens of every word. One set of such a cover
-    # contains all tokens of the word. This set needs no additional pass, because a pass of the
-    # cover of words already hides all these tokens. So 1 is subtracted for each word
+    # Number of additional passes, if the tokens of every word are covered once. One set of such a
+    # cover contains all tokens of the word. This set needs no additional pass, because a pass of
+    # the cover of words already hides all these tokens. So 1 is subtracted for each word
     within = sum(_n_sets(k) - 1 for k in sizes.tolist())
     # 1. All sets of words, and covers of the tokens within words
     if (1 << n) - 1 <= budget // 2 and within * _MIN_COVERS <= budget // 2:
@@ -268,7 +267,7 @@ def _cover(
     Args:
         rng: source of the orders.
         sizes: number of tokens of each word, (n_words,).
-        n_inner: number of covers of the tokens of each word.
+        n_inner: number of covers for each multi-token word.
         sets: cover of the words as sets and weights, see `_sets`; drawn by default.
 
     Returns:

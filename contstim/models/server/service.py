@@ -6,8 +6,8 @@ before it. `alternatives` requests the likeliest next tokens and their log-proba
 A response to `echo` must have one finite value for each token except the first, and no value above
 0. If the server reports tokens, they must be the tokens of the request.
 
-A dialect is the format of requests and responses of one kind of server. For the tokens
-`[0, 71, 9]`, the responses to `echo` are:
+A dialect is the format in which one kind of server reads requests and writes responses. For the
+tokens `[0, 71, 9]`, the responses to `echo` are:
 
     completions  choices[0].logprobs           tokens          ["token_id:0", "token_id:71", …]
                                                token_logprobs  [null, -2.5, -0.7, -1.2]

@@ -1,7 +1,7 @@
 """The training loop: AdamW, clipped gradients, a learning rate that rises and falls.
 
-The result of an epoch depends only on the settings, the number of the epoch, and the state at the
-epoch's beginning: the weights and the optimizer state. The settings and the number of the epoch
+The result of an epoch depends only on the settings, the number of the epoch, and the state (weights
+and optimizer state) at the epoch's beginning. The settings and the number of the epoch
 seed the random numbers. A run that is resumed after an epoch therefore has the result of an
 uninterrupted run. On a CPU, this is also true of a run that is resumed within an epoch, because the
 state of torch's random generator is restored.
