@@ -199,9 +199,8 @@ class Scorer(ABC):
     * `replacement_scores` equals `scores` of the rewritten sentences.
     * Known values of `Replacements.exact` equal `replacement_scores`, and
       `Replacements.upper_bound` is not below `replacement_scores`.
-    * A pass is one run of the network. After `forget_prefixes`, a repeated call takes as many
-    passes
-      as the first call.
+    * After `forget_prefixes`, a repeated call takes as many passes (runs of the network) as the
+      first call.
     """
 
     name: str

@@ -64,7 +64,7 @@ class NetworkCall:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows, and length of the longest row in a merged batch, in tokens."""
+        """Number of rows, and maximum length of a row with its prefix, in tokens."""
         return self.ids.shape[0], len(self.prefix_ids) + self.ids.shape[1]
 
 

@@ -119,8 +119,9 @@ class SubwordModel(LanguageModel):
     def _parts(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
         """Yield an array of values for each sentence, nats, (n_tokens or more, 1 or 2).
 
-        Column 0 is log p of the tokens. Column 1 is the entropies; it is missing if they are
-        unknown. Rows of zeros may follow the rows of the tokens.
+        Column 0 is log p of the tokens. Column 1 is the entropies of their distributions; if the
+        entropies are unknown, there is no column 1. Rows of zeros may follow the rows of the
+        tokens.
         """
 
     def _is_scored(self, word: int) -> bool:  # noqa: ARG002

@@ -25,8 +25,10 @@ pass. The weights of each word add up to 1:
     6      _    _     _       1/3 log p(The) + 1/3 log p(dog) + 1/3 log p(sleeps)
 
 Each term is a question of the plan. `row` is the index of the question's pass, `token` is the index
-of its token, and `weight` is its factor. Here row = 0 1 2 2 3 4 4 5 5 6 6 6, token = 1 2 1 2 3 1 3
-2 3 1 2 3.
+of its token, and `weight` is its factor. In this example:
+
+    row    0 1 2 2 3 4 4 5 5 6 6 6
+    token  1 2 1 2 3 1 3 2 3 1 2 3
 
 Pseudo-log-likelihoods ask for every token once, end mark included, with weight 1. The rules differ
 in the tokens that they hide together with the token in question. In `The dog bark ##s .`, the last

@@ -111,8 +111,8 @@ class Client:
             url: URL of the requests.
             bodies: bodies of the requests, sent as JSON; None for a GET request.
             read: function that parses a response. Its arguments are the index of the request and
-                the JSON of the response. If it raises one of `FORMAT_ERRORS`, the request
-                is retried.
+                the JSON of the response. If `read` raises one of `FORMAT_ERRORS`, the request is
+                retried.
             longest: maximum time of retries, seconds. If `patience` of the address is shorter,
                 `patience` is used instead.
 
@@ -220,9 +220,7 @@ class Client:
         )
         if status in {401, 403}:
             variables = f"{host_variable(self.address)} or {KEY_VARIABLE}"
-            detail = (
-                f"The server needs a key. Put the key into the environment variable {variables}."
-            )
+            detail = f"It needs a key. Put the key into the environment variable {variables}."
         return ServerFaultError(self.address.url, "it rejects a request", detail, status)
 
     def _message_without_key(self, error: object) -> str:
