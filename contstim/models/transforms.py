@@ -342,10 +342,17 @@ class Transformed(_Wrapper):
             alone = self._unigram.replacement_log_probs(sentence, position, words)
             rest = _words_alone(self._unigram, [sentence]) - self._unigram.log_probs([sentence])
             baseline = alone + rest
-        # If words are counted, or if tokens are words, a new word does not change the divisor
-        if self._unigram is not None or self._model.tokens_per_word((), initial=False) is None:
+        if self._keeps_sizes:
             return baseline, self._sizes([sentence])
         return baseline, self._sizes([sentence.replace(position, word) for word in words])
+
+    @property
+    def _keeps_sizes(self) -> bool:
+        """True if a new word never changes the divisor, the number of tokens or words.
+
+        Examples are models whose tokens are words. `Opponent` in `optimization` has another value.
+        """
+        return self._unigram is not None or self._model.tokens_per_word((), initial=False) is None
 
     def draft(self, effort: int = 1) -> Self | None:
         """See `Scorer.draft`."""
