@@ -101,8 +101,7 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
             "outside the GPUs. These weights cannot be converted. Use dtype float32."
         )
     # Only four-bit layers have the attribute `compute_dtype`, the precision of their products
-    modules: list[Any] = list(network.modules())
-    kinds = ((module, getattr(module, "compute_dtype", None)) for module in modules)
+    kinds: Any = ((m, getattr(m, "compute_dtype", None)) for m in network.modules())
     layers = [(module, kind) for module, kind in kinds if isinstance(kind, torch.dtype)]
     device = next((parameter.device for parameter in network.parameters()), "cpu")
     refusal = (
