@@ -313,8 +313,8 @@ def ask_readers(paths: Sequence[Path], folder: Path) -> None:
     if not sheet.exists():
         folder.mkdir(parents=True, exist_ok=True)
         rng.shuffle(texts)
-        with sheet.open("w", newline="") as file:
-            csv.writer(file).writerows([("id", "sentence"), *((identifiers[t], t) for t in texts)])
+        with sheet.open("w", newline="") as output:
+            csv.writer(output).writerows([("id", "sentence"), *((identifiers[t], t) for t in texts)])
         print(f"{sheet}: {len(texts)} sentences to read")
         return
     files = sorted(folder.glob("labels-*.csv"))

@@ -190,7 +190,7 @@ def jackknife_of(of_measure: np.ndarray, mask: np.ndarray, first_item: int) -> G
     mean = (without * mask).sum(axis=-1, keepdims=True) / k
     influences = np.where(mask, np.sqrt((k - 1) / k) * (mean - without), 0.0)
     items = first_item + np.arange(mask.shape[1])
-    values, influence = np.hstack(of_measure[..., 0]), np.hstack(influences)
+    values, influence = np.hstack([*of_measure[..., 0]]), np.hstack([*influences])
     return GroupJackknife(values, influence, np.tile(mask, (2, 1)), items)
 
 
