@@ -313,8 +313,9 @@ def ask_readers(paths: Sequence[Path], folder: Path) -> None:
     if not sheet.exists():
         folder.mkdir(parents=True, exist_ok=True)
         rng.shuffle(texts)
+        rows = [("id", "sentence"), *((identifiers[text], text) for text in texts)]
         with sheet.open("w", newline="") as output:
-            csv.writer(output).writerows([("id", "sentence"), *((identifiers[t], t) for t in texts)])
+            csv.writer(output).writerows(rows)
         print(f"{sheet}: {len(texts)} sentences to read")
         return
     files = sorted(folder.glob("labels-*.csv"))

@@ -251,7 +251,7 @@ def print_agreement(specification: str, n: int, n_words: int) -> None:
             draft = model.draft(effort)
             assert draft is not None
             methods[f"first estimate of draft {effort}"] = draft.replacements
-            methods[f"draft {effort}"] = draft.replacement_log_probs  # type: ignore[assignment]
+            methods[f"draft {effort}"] = draft.replacement_scores  # type: ignore[assignment]
         for name, method in methods.items():
             with counting(Tally()) as tally:
                 replacement_scores = method(sentence, position, candidates)

@@ -90,7 +90,7 @@ def test_draft_is_used(fake: FakeServer, hashed_network: HashedNetwork, tmp_path
         assert np.isinf(replacements.upper_bound).all()
         draft = served.draft()
         assert draft is not None
-        np.testing.assert_array_equal(draft.log_probs(PARSED), bigram.log_probs(PARSED))
+        np.testing.assert_array_equal(draft.scores(PARSED), bigram.log_probs(PARSED))
         recipe = replace(DEFAULT, perturbation=None, restarts=SINGLE)  # one search of one round
         result = synthesize(served, trigram, PARSED[1], words, seed=0, recipe=recipe)
     tokenizer = fake.tokenizer
