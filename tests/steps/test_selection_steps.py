@@ -112,7 +112,7 @@ def test_selection_and_its_record(tmp_path: Path, capsys: pytest.CaptureFixture[
     ("objective", "expected"),
     [
         ("controversiality", "less often than a random selection"),
-        ("worst-rank", "prefers triplets with many nats"),
+        ("worst-rank", "prefers triplets with large drops in nats"),
     ],
 )
 def test_warning_quotes_objective(tmp_path: Path, objective: Objective, expected: str) -> None:
