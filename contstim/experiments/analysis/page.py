@@ -157,7 +157,10 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     header = ("model", result.measure.name, level, "ceiling", *to_ceiling_header, "trials")
     yield Table(header, rows)
     for test in result.comparisons[:1]:
-        yield Paragraph(f"{adjusted}: {test.test}; {test.correction}; {test.family}.", note=True)
+        text = f"{adjusted}: {test.test}; {test.correction}; {test.family}."
+        if family_level != level:
+            text += f" Intervals of differences ({family_level}) are corrected in the same way."
+        yield Paragraph(text, note=True)
     for note, n in Counter(x.note for x in result.intervals if x.note).items():
         yield Paragraph(
             f"In {quantity(n, 'interval')} of values or differences: {note}.", note=True
