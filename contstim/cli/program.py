@@ -34,7 +34,7 @@ from contstim.cli.output import (
 from contstim.errors import InputError
 from contstim.options import Models
 from contstim.steps import STEPS, import_target, step_named
-from contstim.steps.step import ChangedSentences, Field, Step, fields_of, perform
+from contstim.steps.step import ChangedSentences, Field, Step, arguments_of, fields_of, perform
 from contstim.version import __version__
 from contstim.wording import printable
 
@@ -146,30 +146,32 @@ def _make_command(target: Any, name: str) -> Any:
 
 
 def command_of(function: Callable[..., None], name: str) -> Any:
-    """Return the command of a function: an option for each keyword-only parameter."""
-    fields = _parameters_of(function)
+    """Return the command of a function: an option for each keyword-only parameter.
+
+    If a parameter is a dataclass, the command has an option for each of its fields.
+    """
+    kind = _options_of(function)
+    fields = fields_of(kind)
+    has_quiet = "quiet" in signature(function).parameters
 
     def command(**options: Any) -> None:
+        values = {name: value for name, value in options.items() if value is not None}
         try:
-            values = {
-                field.name: field.checked(value)
-                for field in fields
-                if (value := options.pop(field.name)) is not None
-            }
+            arguments = arguments_of(kind, values)
         except InputError as error:
             raise type(error)(as_flags(str(error), fields)) from None
-        function(**values, **options)
+        if has_quiet:
+            arguments["quiet"] = options["quiet"]
+        function(**arguments)
 
-    parameters = [*map(option, fields)]
-    if "quiet" in signature(function).parameters:
-        parameters.append(_QUIET)
+    parameters = [*map(option, fields), *([_QUIET] if has_quiet else [])]
     return _typer_command(command, name, function.__doc__, parameters)
 
 
 def command_of_step(step: type[Step[Any]], name: str) -> Any:
     """Return the command of a step: an option for each field, and further options."""
     instead = import_target(FURTHER[step.name]) if step.name in FURTHER else None
-    further = _parameters_of(instead) if instead else ()
+    further = fields_of(_options_of(instead)) if instead else ()
     name_field = partial(as_flags, fields=(*fields_of(step), *further))
 
     def command(*, quiet: bool, **options: Any) -> None:
@@ -193,11 +195,11 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
     return _typer_command(command, name, step.__doc__, parameters)
 
 
-def _parameters_of(function: Callable[..., Any]) -> tuple[Field, ...]:
-    """Return a field for each keyword-only parameter of a function, an option of its command."""
+def _options_of(function: Callable[..., Any]) -> type[Any]:
+    """Return a dataclass of a function's keyword-only parameters, the options of its command."""
     from contstim.experiments.platforms.platform import options_of
 
-    return fields_of(options_of(function))
+    return options_of(function)
 
 
 def _typer_command(

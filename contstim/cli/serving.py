@@ -10,10 +10,12 @@ from typing import Annotated
 
 from contstim.cli.output import Quiet, remark, warn
 from contstim.errors import InputError, needing
+from contstim.experiments.collection import participants
 from contstim.options import Help
 from contstim.steps.review import WriteReviewPage
 from contstim.wording import quantity
 
+_DEFAULTS = participants.StudyOptions()
 _Port = Annotated[int, Help("Port; 0 for any free port.", at_least=0, at_most=65535)]
 
 
@@ -27,56 +29,9 @@ def collect(
         str, Help("Network address of the server; 0.0.0.0 allows access from other machines.")
     ] = "127.0.0.1",
     port: _Port = 8000,
-    code: Annotated[
-        str | None,
-        Help(
-            "The completion code; by default the code of the export. Without an exported code and "
-            "without --redirect, each participant gets an individual code."
-        ),
-    ] = None,
-    redirect: Annotated[
-        str | None,
-        Help(
-            "Web address to which participants are sent when all answers are saved, such as "
-            "Prolific's completion link."
-        ),
-    ] = None,
-    dropout: Annotated[
-        float,
-        Help(
-            "After this number of minutes without an answer, another participant may take the "
-            "participant's place in the group.",
-            at_least=0.1,
-        ),
-    ] = 30,
-    participants: Annotated[
-        int, Help("Maximum number of participants; 0 closes the study.", at_least=0)
-    ] = 10_000,
-    per_group: Annotated[
-        int,
-        Help(
-            "Maximum number of participants of each group. In a study with waves of participants, "
-            "use the value of people_per_list.",
-            flag="--participants-per-group",
-            at_least=1,
-        ),
-    ] = 10_000,
+    options: participants.StudyOptions = _DEFAULTS,
     behind_proxy: Annotated[
         bool, Help("Trust the header X-Forwarded-For of a proxy on this machine.")
-    ] = False,
-    accept_platform_ids: Annotated[
-        bool,
-        Help(
-            "Admit each ID of Prolific, SONA or MTurk once; participants can resume only in the "
-            "same browser."
-        ),
-    ] = False,
-    rehearsal: Annotated[
-        bool,
-        Help(
-            "Admit artificial participants, for a test. Use a database without answers of human "
-            "participants."
-        ),
     ] = False,
     links: Annotated[
         Path | None,
@@ -110,7 +65,6 @@ def collect(
     Example: `contstim collect experiment --port 8000`
     """
     with needing("collect", "Collecting"):
-        from contstim.experiments.collection import participants as stored
         from contstim.experiments.collection.server import database_of, serve
         from contstim.experiments.collection.service import read_study
     from contstim.experiments.platforms.jspsych import unfilled_warning
@@ -119,12 +73,12 @@ def collect(
     path = database or database_of(folder)
     if links is not None:
         read_study(folder.resolve())
-        pairs = stored.participant_links(path, links, _public_address(url, host, port))
+        pairs = participants.participant_links(path, links, _public_address(url, host, port))
         csv.writer(sys.stdout, lineterminator="\n").writerows([("participant", "link"), *pairs])
     if whose is not None:
-        print(stored.whose(path, whose))
+        print(participants.whose(path, whose))
     if withdraw is not None:
-        message = stored.withdraw(path, withdraw, datetime.now(UTC).date().isoformat())
+        message = participants.withdraw(path, withdraw, datetime.now(UTC).date().isoformat())
         print(
             f"{message} Download responses.csv and participants.csv again, and run the study "
             "again; earlier copies and archives still contain the deleted answers."
@@ -135,7 +89,11 @@ def collect(
 
     def report_start(url: str, token_file: Path | None) -> None:
         # The record is private: its command line may contain --code and --redirect
-        facts = {"folder": str(folder), "dropout_minutes": dropout, "participants": participants}
+        facts = {
+            "folder": str(folder),
+            "dropout_minutes": options.dropout,
+            "participants": options.participants,
+        }
         # The record lists no outputs, because a checksum of the database would soon be out of date
         Record.of(record_path(path), inputs={}, outputs=(), facts=facts).write(private=True)
         # The only line on standard output, for scripts that wait for the address
@@ -147,7 +105,7 @@ def collect(
             "responses.csv\nCtrl-C stops the server; answers remain saved.",
             quiet=quiet,
         )
-        if rehearsal:
+        if options.rehearsal:
             warn(
                 "this is a rehearsal: anyone who opens the page can take part as an "
                 "artificial participant. Collect answers of people in another database, "
@@ -162,15 +120,7 @@ def collect(
     serve(
         folder,
         path,
-        stored.StudyOptions(
-            dropout=dropout,
-            participants=participants,
-            per_group=per_group,
-            code=code,
-            redirect=redirect,
-            accept_platform_ids=accept_platform_ids,
-            rehearsal=rehearsal,
-        ),
+        options,
         host=host,
         port=port,
         behind_proxy=behind_proxy,

@@ -225,15 +225,7 @@ class Step(Generic[Value]):
     @classmethod
     def of(cls: type[_Step], values: Mapping[str, Any]) -> _Step:
         """Create a step from a mapping: name of a field of the step or of a group → value."""
-        values_by_field: dict[str, Any] = {}
-        for group, group_fields in _by_group(cls).items():
-            chosen = {e.name: e.checked(values[e.name]) for e in group_fields if e.name in values}
-            if group:
-                default = getattr(cls, group, None)
-                kind = get_type_hints(cls)[group] if default is None else partial(replace, default)
-                chosen = {group: kind(**chosen)}
-            values_by_field |= chosen
-        return cls(**values_by_field)
+        return cls(**arguments_of(cls, values))
 
     def values(self) -> Iterator[tuple[Field, Any]]:
         """Yield each field of the step and of its groups, with its value."""
@@ -429,6 +421,23 @@ def _fields_of(kind: type[Any]) -> tuple[Field, ...]:
 # mypy refuses classes of steps as arguments of a cached function, so the function has a type here
 fields_of: Callable[..., tuple[Field, ...]] = cache(_fields_of)
 """Return the fields with a note (`Help`) of a step or of a dataclass of settings."""
+
+
+def arguments_of(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that create a dataclass, by field: checked values and groups.
+
+    `values` maps names to values: names of fields of the dataclass, or of fields of its groups. A
+    group is a dataclass of settings (`Field`).
+    """
+    arguments: dict[str, Any] = {}
+    for group, group_fields in _by_group(kind).items():
+        chosen = {e.name: e.checked(values[e.name]) for e in group_fields if e.name in values}
+        if group:
+            default = getattr(kind, group, None)
+            make = get_type_hints(kind)[group] if default is None else partial(replace, default)
+            chosen = {group: make(**chosen)}
+        arguments |= chosen
+    return arguments
 
 
 def variant(

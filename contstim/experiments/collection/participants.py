@@ -13,7 +13,7 @@ import sqlite3
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
 
 from contstim.errors import InputError, StoreError
@@ -30,6 +30,7 @@ from contstim.experiments.collection.tables import PARTICIPANTS, code_of
 from contstim.experiments.platforms.jspsych.study import SIGNED, STUDY, VISIT, check_web_address
 from contstim.experiments.responses.table import SIMULATED_NAME
 from contstim.files.documents import read_text
+from contstim.options import Help
 from contstim.wording import find_duplicates, quantity
 
 if TYPE_CHECKING:
@@ -42,26 +43,60 @@ if TYPE_CHECKING:
 class StudyOptions:
     """Options that the researcher sets for a study.
 
-    Attributes:
-        dropout: minutes without a request after which a participant counts as dropped out. Such
-            participants count for the maximum `participants`, but not for the maximum `per_group`.
-        participants: maximum number of participants; further applicants are refused.
-        per_group: maximum number of participants of a group who have not dropped out.
-        code: completion code; None: the code of the exported experiment. If there is neither a code
-            nor a redirect, each participant gets an individual code.
-        redirect: address after completion; None: the redirect of the exported experiment.
-        accept_platform_ids: whether to admit participants without a token if their address contains
-            the participant ID of a recruiting platform. Each such ID can take part once.
-        rehearsal: whether to admit artificial participants.
+    A participant drops out after `dropout` minutes without a request. Such participants count for
+    the maximum `participants`, but not for the maximum `per_group`. Without `redirect`, the server
+    uses the redirect of the exported experiment. With `accept_platform_ids`, participants need no
+    token if their address contains the participant ID of a recruiting platform.
     """
 
-    dropout: float = 30
-    participants: int = 10_000
-    per_group: int = 10_000
-    code: str | None = None
-    redirect: str | None = None
-    accept_platform_ids: bool = False
-    rehearsal: bool = False
+    code: Annotated[
+        str | None,
+        Help(
+            "The completion code; by default the code of the export. Without an exported code and "
+            "without --redirect, each participant gets an individual code."
+        ),
+    ] = None
+    redirect: Annotated[
+        str | None,
+        Help(
+            "Web address to which participants are sent when all answers are saved, such as "
+            "Prolific's completion link."
+        ),
+    ] = None
+    dropout: Annotated[
+        float,
+        Help(
+            "After this number of minutes without an answer, another participant may take the "
+            "participant's place in the group.",
+            at_least=0.1,
+        ),
+    ] = 30
+    participants: Annotated[
+        int, Help("Maximum number of participants; 0 closes the study.", at_least=0)
+    ] = 10_000
+    per_group: Annotated[
+        int,
+        Help(
+            "Maximum number of participants of each group. In a study with waves of participants, "
+            "use the value of people_per_list.",
+            flag="--participants-per-group",
+            at_least=1,
+        ),
+    ] = 10_000
+    accept_platform_ids: Annotated[
+        bool,
+        Help(
+            "Admit each ID of Prolific, SONA or MTurk once; participants can resume only in the "
+            "same browser."
+        ),
+    ] = False
+    rehearsal: Annotated[
+        bool,
+        Help(
+            "Admit artificial participants, for a test. Use a database without answers of human "
+            "participants."
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)
