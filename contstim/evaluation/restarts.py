@@ -155,8 +155,9 @@ def restart_findings(sets: Sequence[JudgedSet], classifiers: Sequence[Classifier
     restarts     Matthews correlation and accuracy of each classifier on each set
     summary      mean, standard deviation and maximum of the Matthews correlations on each set, and
                  the correlation of the majority vote
-    features     a summary for the sentences with each feature; not written without features
-    predictions  probability of the label acceptable by each classifier, and the majority vote
+    features     a summary for the sentences with each feature; omitted if there are no features
+    predictions  for each sentence, the probability that each classifier gives to the label
+                 `acceptable`, and the majority vote
     left_out     sentences that a classifier cannot read, with reasons
     """
     tables = _tables(sets, [model.name for model in classifiers])

@@ -37,7 +37,8 @@ _MIN_ITEMS, _PER_HUNDRED = 5, 2
 # Participants agree less about items of the 2023 study with three or more misfits
 _MIN_MISFITS = 3
 # Maximum differences between a synthetic sentence and its natural sentence, in characters and in
-# mean Zipf frequency. Both are two standard deviations over natural sentences of eight words
+# mean Zipf frequency. Among natural sentences of eight words, these are two standard deviations of
+# the number of characters and of the mean Zipf frequency
 _MAX_CHARACTERS, _MAX_ZIPF = 12, 0.7
 # Quantile over natural sentences. The quantity is the log-probability of the least likely word
 _QUANTILE = 0.05
@@ -211,8 +212,8 @@ def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
         ),
         FlagKind.UNLIKELY: (
             "Under the judge, a word of a synthetic sentence is less likely than every word of "
-            "its natural sentence. It is also less likely than every word of "
-            f"{1 - _QUANTILE:.0%} of all natural sentences."
+            f"its natural sentence. Only {_QUANTILE:.0%} of all natural sentences have such an "
+            "unlikely word."
         )
         if settings.judged
         else "Not checked: there is no judge. Name one with --judge. A judge is a model that the "
@@ -233,7 +234,7 @@ def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
 def _word_details(
     sentences: Collection[Sentence], settings: FlagSettings
 ) -> tuple[dict[str, tuple[FlagKind, str]], dict[FlagKind, str]]:
-    """Find words with flags of words.
+    """Find words that deserve a flag.
 
     Return two dictionaries. The first is word → kind and detail of the word's flag. The second
     explains the flags of names and of rare words: kind → explanation.
@@ -414,8 +415,8 @@ def _select_table(
         "have another part of speech than the words that they replace. More precisely, they have "
         f"the part of speech of the replaced word in less than {MISFIT:.0%} of their uses, "
         f"according to {table.name}. Participants agree less about such items.",
-        "Two adjacent words have an odd sequence of parts of speech. By chance, this sequence "
-        f"would be more than {SELDOM} times as frequent as it is. The natural sentence has no odd "
+        "Two adjacent words have an odd sequence of parts of speech. In texts, this sequence is "
+        f"more than {SELDOM} times rarer than expected by chance. The natural sentence has no odd "
         "sequence at this position."
         if table.pairs
         else f"Not checked: {table.name} contains no sequences of parts of speech.",
@@ -476,9 +477,9 @@ def _agreement_flags(stimuli: Iterable[Stimulus], scores: ScoreTable | None) -> 
     for stimulus in stimuli:
         if isinstance(stimulus, Triplet):
             drop, unit = min(stimulus.drops), stimulus.drop_unit
-            detail = f"The smaller drop in log-probability is {drop:.1f} nats."
+            detail = f"Of both models' drops in log-probability, the smaller is {drop:.1f} nats."
             if not stimulus.in_nats:
-                detail = f"The smaller drop of a score is {drop:.2f} {unit}."
+                detail = f"Of both models' drops in scores, the smaller is {drop:.2f} {unit}."
             limit = _SMALL_DROP if stimulus.in_nats else _SMALL_DROP_SDS
             agree, name = drop < limit, stimulus.triplet_id
         else:

@@ -16,9 +16,9 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 
 WORDS = 500_000
-"""Maximum number of cached words; enough for two large vocabularies at all kinds of positions."""
+"""Maximum number of cached words; a word counts once for each kind of position."""
 
-_MIN_SIZE = 16  # size of smaller results in the total, because their keys also take memory
+_MIN_SIZE = 16  # smaller results count as this size, because their keys also take memory
 
 
 class SizedCache(Generic[P, Result]):

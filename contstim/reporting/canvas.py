@@ -70,7 +70,7 @@ def panels(
     down = rows * ceil(n / across)
     figure = new_figure(0.4 + width * across, 0.4 + height * down)
     grid = figure.subplots(down, across, squeeze=False, **shared)
-    # Join the blocks of rows: (rows, n + unused panels)
+    # Place blocks of `rows` rows next to each other: (rows, n + unused panels)
     axes_grid = np.hstack(np.split(grid, down // rows))
     unused: Iterable[Axes] = axes_grid[:, n:].flat
     for axes in unused:

@@ -46,7 +46,7 @@ The expected count assumes that adjacent tags are independent.
 """
 _MAX_CACHED_SENTENCES = 10_000
 _MAX_CACHED_WORDS = 200_000
-_MIN_SHARE_LISTED = 0.5  # a table of the same language lists at least this share of the words
+_MIN_SHARE_LISTED = 0.5  # if a table lists this share of some words, it is for their language
 _PSEUDOCOUNT = 0.1  # added to the count of every tag pair
 
 
@@ -166,7 +166,10 @@ class TagTable:
         return sum(map(self.lists, words)) / len(words) if words else 1.0
 
     def fits(self, words: Collection[str]) -> bool:
-        """Return True if the table has at least half of the words, so it is for their language."""
+        """Return whether the table lists at least half of the words.
+
+        If it does not, the words are in another language.
+        """
         return self.share_listed(words) >= _MIN_SHARE_LISTED
 
     def lemma(self, word: str) -> str:

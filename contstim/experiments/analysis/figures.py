@@ -143,7 +143,11 @@ def consistency_figure(
     title, label_width = DESCRIPTIONS[result.scope], widest(labels)
     cannot = result.detectability.cannot(str(units))
     open_dots = unit_kind(result.evaluation, units)
-    right = f"differences {cannot}" if cannot else "right: filled dot is better than open dots"
+    right = (
+        f"differences {cannot}"
+        if cannot
+        else "lines on the right: the filled dot is better than the open ones"
+    )
     label = f"{result.measure.label}\ngrey: noise ceiling; open dots: {open_dots}; {right}"
     label += "; orange: trivial rivals" * bool(rivals)
     widths = [
@@ -182,8 +186,8 @@ def _draw_significance(axes: Axes, names: list[str], result: Result) -> None:
     axes.set_axis_off()
     lines = [("ceiling", len(names) - 0.5, result.below_ceiling())]
     lines += [(name, row, result.beaten_by(name)) for row, name in reversed([*enumerate(names)])]
-    # A line starts at its model (the line of the ceiling at the top) and ends at the most distant
-    # of the worse models
+    # The line of a model starts at this model; the line of the noise ceiling starts at the top.
+    # Each line ends at the most distant worse model
     for column, (name, top, worse) in enumerate([line for line in lines if line[2]]):
         rows = sorted(names.index(model) for model in worse)
         span = (min(rows[0], top), max(rows[-1], top))
@@ -255,15 +259,15 @@ def sureness_figure(ratings: Ratings) -> Figure | None:
     """Draw the shrunken ratings of all trials by condition, and the reliability of mean ratings.
 
     A shrunken rating is a mean rating, moved towards the middle of the scale. Filled dots are
-    trials with a preference that is at least `SURE` likely. The vertical position within a row has
-    no meaning. Return None if no reliability can be estimated.
+    trials on which participants prefer one sentence with a probability of at least `SURE`. The
+    vertical position within a row has no meaning. Return None if no reliability can be estimated.
     """
     judged = judged_trials(ratings)
     if not judged:
         return None
     names = [condition.replace("-", " ") for condition in judged]
     heading = "reliability"
-    legend = f"a preference is at least {SURE:.0%} likely", "less likely"
+    legend = f"preference is certain to {SURE:.0%} or more", "less certain"
     across = max(3.4, widest(["  ".join(legend)]) - widest(names))
     figure = new_figure(0.6 + widest(names) + across + widest([heading]), 1.5 + 0.42 * len(judged))
     axes = figure.subplots()

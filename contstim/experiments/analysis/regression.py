@@ -132,7 +132,7 @@ def clustered_logit(
 
 
 def regressions(ratings: Ratings, level: float) -> Iterator[Row]:
-    """Yield a row for each scope (set of trials) and each model that its trials evaluate.
+    """Yield a row for each scope (set of trials) and each model that this set evaluates.
 
     The regression uses only trials that evaluate the model. The estimate is the log odds of
     choosing sentence_2 per nat of the model's log-probability ratio. Standard errors are clustered

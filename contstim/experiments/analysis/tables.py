@@ -39,8 +39,8 @@ def _cells(row: Any) -> Row:
     cells: Row = {}
     for name, value in values.items():
         if is_dataclass(value):
-            # Each field becomes a column with the name of the field. Only the field `value` of an
-            # `Estimate` becomes a column with the name of the cell.
+            # Each field of the inner record becomes a column with the field's name. Only the field
+            # `value` of an `Estimate` gets the name of the outer field instead.
             cells |= {name if x == "value" else x: cell for x, cell in _cells(value).items()}
         else:
             cells[name] = value if value is None or isinstance(value, int | float) else str(value)

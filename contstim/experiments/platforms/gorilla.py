@@ -63,8 +63,8 @@ def export_gorilla(
 ) -> Exported:
     """Write spreadsheets for Gorilla, and a README that describes the next steps.
 
-    With `--template`, each spreadsheet is a copy of your task's spreadsheet. In the copy, the
-    exported trials replace the rows with the display `--display`.
+    With `--template`, each spreadsheet is a copy of your task's spreadsheet. The copy has the
+    exported trials instead of the rows whose display is `--display`.
 
     Example: `contstim export gorilla --trials trials.csv --template task.csv --left text_a --right
     text_b --out gorilla`
@@ -75,7 +75,7 @@ def export_gorilla(
             `stimulus_lists` refuses the trials; if there are no texts in the language; or if the
             folder contains other files.
     """
-    source = template or "The spreadsheet without a template"
+    source = template or "The default spreadsheet"
     # The default spreadsheet is for a task with three displays: "instructions", "trial" and "end"
     default_rows = csv.DictReader(default_template("gorilla.csv").splitlines())
     rows = cells_by_name(read_csv(template)) if template else [*default_rows]

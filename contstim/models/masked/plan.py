@@ -11,9 +11,9 @@ word is one token:
 
 Chain rules. Imagine a sentence whose words are all masked. Its words are uncovered, that is, made
 visible, one by one, in every possible order. Rule `chain` has a pass for each set of hidden words.
-The end mark is always visible. In a random order, each word is uncovered when some set of words is
-hidden. The weight of a word in a pass is the probability that this set is the set hidden by the
-pass. The weights of each word add up to 1:
+The end mark is always visible. The weight of a word in a pass is a probability: that exactly the
+words of the pass are hidden when a random order uncovers this word. The weights of each word add up
+to 1:
 
     pass  The  dog  sleeps    terms of the score (hidden words are _)
     0      _   dog  sleeps    1/3 log p(The)
@@ -123,9 +123,9 @@ class Plan:
         row: pass of each question, a row of `hidden`, (n_questions,).
         token: token in question, a column of `hidden`, (n_questions,).
         weight: weight of each answer in the score, (n_questions,), positive.
-        sample_of: index of each question's sample, (n_questions,), or `EVERY_SAMPLE`, if the score
-            is a mean of independent samples. None for exact scores and for drafts, which are rough
-            estimates from few passes.
+        sample_of: only for scores that are means of independent samples: the sample of each
+            question, or `EVERY_SAMPLE`, (n_questions,). Otherwise None: for exact scores, and for
+            drafts, which are rough estimates from few passes.
         mixture: the walks through the passes, if the score is the log of the mean probability over
             orders. None if the score is the weighted sum.
     """
@@ -208,8 +208,9 @@ def as_mixture(plan: Plan) -> Plan:
     """Return a plan with the same passes whose score is the log of the mean probability.
 
     Args:
-        plan: exact plan, or plan of a mean of samples without common questions. The weight of a
-            question must be the probability that a random order asks this question.
+        plan: exact plan, or plan for a mean over samples; no question may belong to several
+            samples. The weight of a question must be the probability that a random order asks this
+            question.
     """
     return replace(plan, mixture=Mixture.of(plan))
 

@@ -51,7 +51,7 @@ _TEXTS = (
 )
 _LONG_PROBE = 80  # tokens; a block of a server's prefix cache has 16 to 64
 _STEPS = 8  # number of tokens of a probe that consists of reported alternatives
-_UNLIKELY = 8  # number of tokens to check that are not among the alternatives
+_UNLIKELY = 8  # number of checked tokens that the server does not list as alternatives
 _MAX_TOTAL = 1.01  # maximum sum of probabilities, including rounding errors
 _SAME = 1e-6  # nats; values that differ by less are equal
 _ROUNDING = 1e-5  # nats; rounding error of float32
@@ -166,8 +166,8 @@ def _check_texts(service: ScoringService, rows: Sequence[Tokens]) -> None:
         if expected not in actual and 2 * len(actual) > len(expected):
             service.refuse(
                 "it and the tokenizer decode tokens to different texts",
-                f"The server decoded the tokens of {text!r} as {reported[:80]!r}. Set the option "
-                "tokenizer of the address to the model's tokenizer.",
+                f"The server decoded the tokens of {text!r} as {reported[:80]!r}. In the "
+                "server's address, set `tokenizer` to the model's tokenizer.",
             )
 
 
@@ -201,8 +201,8 @@ def _check_steps(service: ScoringService, rows: Sequence[FloatArray]) -> None:
     ends = np.cumsum([len(row) - 1 for row in rows])
     for row, row_steps in zip(rows, np.split(steps, ends[:-1]), strict=True):
         advice = (
-            f"They are rounded to steps of up to {row_steps.max():.4g} nats: set the server "
-            "to return more digits"
+            "The server rounds log-probabilities to steps of up to "
+            f"{row_steps.max():.4g} nats: set the server to return more digits"
         )
         _check_share(service, "its values are rounded", row, float(row_steps.sum()) / 2, advice)
 

@@ -168,8 +168,8 @@ class Trainer:
                 weights = self.task.network.named_parameters()
                 self.best = {name: weight.detach().clone() for name, weight in weights}
             save()
-        # Check all weights, since the validation loss does not depend on words that occur only in
-        # the training text
+        # Check all weights: some words occur only in the training text, so that their embeddings
+        # have no effect on the validation loss
         with torch.no_grad():
             for name, weight in self.task.network.named_parameters():
                 weight.copy_(self.best[name])

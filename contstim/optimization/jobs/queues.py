@@ -69,7 +69,7 @@ class Searches:
 
     Attributes:
         wall_seconds: duration of the searches of this run, summed over workers.
-        network_seconds: part of this time that was spent within networks.
+        network_seconds: part of this time that neural networks took.
     """
 
     def __init__(
@@ -89,7 +89,8 @@ class Searches:
 
     def task(self, pair: ModelPair, natural: Sentence) -> TripletTask:
         """Return the search of a pair of models that begins from a natural sentence."""
-        # A model without a floor for this length cannot score sentences of this length. The search
+        # Floors are lowest allowed log-probabilities of natural sentences, for each length. If a
+        # model has floors, but none for this length, it cannot score such sentences. The search
         # will report why
         least = {m: floors.get(len(natural), -inf) for m, floors in self._floors.items()}
         fingerprints = {m: profile.convention.fingerprint for m, profile in self._profiles.items()}
@@ -108,7 +109,7 @@ class Searches:
         )
 
     def expected_seconds(self, pair: ModelPair) -> float | None:
-        """Return the mean measured seconds for a triplet of a pair; None without measurements."""
+        """Return the mean measured time of a search for these two models, s; None if unmeasured."""
         return self._store.times.get(search_key(self.question, *pair)).a_unit
 
     def find(self, task: TripletTask) -> Result | None:
@@ -150,8 +151,8 @@ class TripletQueue(TaskQueue[TripletTask]):
     """The searches for the triplets of every pair of models; each result is stored immediately.
 
     Each pair uses its natural sentences in the order of its walk. A pair starts another search if
-    its triplets and running searches together are fewer than `per_pair`. So the number of workers
-    and their speed do not affect which results count.
+    its triplets and running searches together are fewer than `per_pair`. The results that count are
+    the first ones in this order, whatever the number of workers and their speed.
 
     Args:
         walks: natural sentences of each pair in order, see `natural_walk`.

@@ -35,16 +35,16 @@ constraints.
 
 Modules in reading order:
 
-synthesize    one sentence, a triplet, or a symmetric pair; begin reading here
+synthesize    searches for a sentence, for a triplet, or for two sentences at once; begin here
 recipes       named search methods: ours (`default`), and the published one (`golan2023`)
 climb         the search loop
 proposers     two strategies to find a better word: ours and the published one
 screening     estimates for each word at a position, and the search state
 black_box     estimates for models that only return scores of whole sentences
 perturbation  new starts for the loop, some from below the floor
-few_changes   another search, for sentences with few new words on which the models disagree enough;
-              judges, which are further models, choose one of these sentences
-near_pairs    another search, for the sentence with one new word on which two models disagree most
+few_changes   another search. It lists sentences with few new words that make the models disagree
+              enough; further models, called judges, choose one of these sentences
+near_pairs    another search, for the one new word that makes two models disagree most
 restarts      repeated searches from one natural sentence, their limits, and the best result
 evaluator     exact scores, their cache, log and costs
 objectives    the loss to minimise, and the constraint on scores

@@ -127,7 +127,7 @@ def max_changes(maximum: int) -> Constraint:
     """Allow at most `maximum` new words."""
 
     def find_allowed(natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
-        # If the remaining positions have `maximum` new words, only the natural word is allowed
+        # If the other positions already have `maximum` new words, only the natural word is allowed
         pairs = enumerate(zip(natural.words, sentence.words, strict=True))
         if sum(new != old for i, (old, new) in pairs if i != index) < maximum:
             return np.ones(len(words), np.bool_)
@@ -139,11 +139,11 @@ def max_changes(maximum: int) -> Constraint:
 def capitals(vocabulary: Vocabulary) -> Constraint | None:
     """Require capitals for new words at the start of a sentence, and lower case inside it.
 
-    The rule applies only to words that the vocabulary has both with and without a capital for one
-    kind of position. For example, a vocabulary may have `The` and `the` for positions inside a
-    sentence, because a text contains headings and quotations. All remaining words, such as names,
-    are always allowed. Return None if the rule applies to no words, as in vocabularies made with
-    `contstim.words.word_rules`.
+    The vocabulary has one list of words for the start of a sentence, and one for positions inside
+    it. The rule applies to a word if one of these lists has it with and without a capital. For
+    example, the second list may have `The` and `the`, because a text contains headings. All other
+    words, such as names, are always allowed. Return None if the rule applies to no words, as in
+    vocabularies made with `contstim.words.word_rules`.
     """
     inner, initial = set(vocabulary.inner), set(vocabulary.initial)
     not_inside = frozenset(
@@ -165,11 +165,11 @@ def capitals(vocabulary: Vocabulary) -> Constraint | None:
 def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> Constraint:
     """Require that a new word has the tag and the kind of the natural sentence's word.
 
-    A tag is a part of speech; for tags and kinds, see `TagTable`. A word of the natural sentence
-    that the table does not list cannot be replaced.
+    A tag is a part of speech, and a kind is a finer class, such as transitive verbs (see
+    `TagTable`). A word of the natural sentence that the table does not list cannot be replaced.
 
-    In the natural sentence, the kind of a word may differ from the word's main kind. For such
-    words, the function `uses` returns 0-based position → kind; see
+    The table has the most frequent kind of each word. In the natural sentence, a word may have
+    another kind. For such words, the function `uses` returns 0-based position → kind; see
     `contstim.english.words.verb_uses`.
     """
     tags = table.tags(natural)

@@ -99,8 +99,9 @@ class Stratum:
         """Return a mask of the sentences that one model may reject and another accept.
 
         The accepting model must rank the sentence at or above the median. Unless `agreeing`, the
-        rejecting model must rank the sentence below the median. Then each of two models prefers
-        the sentence that the other model rejects. The arguments are doubled ranks, (n,).
+        rejecting model must rank the sentence below the median. In a pair of such sentences, each
+        model prefers the sentence that the other model rejects. The arguments are doubled ranks,
+        (n,).
         """
         below = 2 * len(self.rows) + 1 if self.agreeing else len(self.rows)
         return (rejecting < below) & (accepting >= len(self.rows))
@@ -247,7 +248,7 @@ class Stratum:
 
     @property
     def of_sentences(self) -> range:
-        """Indices of the rules that no sentence is used twice."""
+        """Indices of the rules that allow each sentence only once."""
         return range(len(self.sources), len(self.program.names))
 
 

@@ -39,7 +39,7 @@ def _without_region(language: str) -> str:
 
 
 def text_of(name: str, language: str, marks: Collection[str] = ()) -> str:
-    """Return a text without the marked lines that have none of `marks`.
+    """Return a text: lines without a mark, and lines with one of `marks`.
 
     Raises:
         InputError: if there are no texts in the language.
