@@ -6,10 +6,10 @@ In every trial a person prefers sentence_2 if a latent value is positive,
 
 where `signal` is the models' prediction for the trial, and `item` is a preference that all people
 share and that the models do not predict. People differ in how strongly their answers depend on the
-signal. `following` is a person's strength divided by the mean strength, minus 1. The noise of
-single answers is standard normal (Thurstone 1927). `contstim mixed` fits the same model to ratings,
-with a probit link. The defaults for new designs were measured from the participants of Golan et al.
-(2023).
+signal. `following` is the strength of this dependence for a person, divided by its mean over
+people, minus 1. The noise of single answers is standard normal (Thurstone 1927). `contstim mixed`
+fits the same model to ratings, with a probit link. The defaults for new designs were measured from
+the participants of Golan et al. (2023).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ DISTANT, CLOSE = "distant", "close"
 The planted model is the model that simulated people follow most; its rivals are the other models.
 With distant rivals, people follow the planted model alone. A rival then predicts people only to
 the extent that its predictions agree with those of the planted model. Close rivals have the
-accuracies of the measured models except the best one. In both cases, the planted model has the
-accuracy of the best measured model."""
+accuracies that were measured for all models except the best one. In both cases, the planted model
+has the accuracy of the best measured model."""
 
 _NODES = 31  # nodes of Gauss-Hermite quadrature over items
 
@@ -124,7 +124,7 @@ class Population:
         return float((votes_agreement(shares, raters) @ weights / weights.sum()).mean())
 
     def of_trials(self, rows: IntArray) -> Population:
-        """Return the population for the trials `rows`, in their order; trials may be repeated."""
+        """Return the population for the trials with the indices `rows`; indices may be repeated."""
         return replace(self, signal=self.signal[rows], item_sd=self.item_sd[rows])
 
     def answers(self, rows: IntArray, participants: int, rng: np.random.Generator) -> BoolArray:
@@ -172,7 +172,7 @@ class TrialPreferences:
         differences: (n_trials, n_models), log p(sentence_2) - log p(sentence_1), nats.
         evaluates: (n_trials, n_models), whether the trial evaluates the model.
         groups: (n_trials,), 0-based group of the trial.
-        strata: (n_trials,), index of the trial's condition and model pair.
+        strata: (n_trials,), index of the trial's stratum: its condition and its pair of models.
         scopes: scope → (n_trials, n_models), whether the trial evaluates the model in this scope,
             as in `analyze`. Scopes without trials are left out. Empty for the trials of one scope.
     """
@@ -200,7 +200,7 @@ class TrialPreferences:
         return np.sign(self.differences)
 
     def of_trials(self, rows: IntArray) -> TrialPreferences:
-        """Return the preferences on the trials `rows`, in their order."""
+        """Return the preferences on the trials with the indices `rows`, in this order."""
         by_trial = ("differences", "evaluates", "groups", "strata")
         arrays = {name: getattr(self, name)[rows] for name in by_trial}
         return replace(self, **arrays, scopes={})
@@ -210,7 +210,7 @@ class TrialPreferences:
         return np.flatnonzero(self.scopes[scope].any(axis=1))
 
     def of_scope(self, scope: Scope) -> TrialPreferences:
-        """Return the preferences on a scope's trials, with the models that they evaluate there."""
+        """Return the preferences on a scope's trials; `evaluates` is that of the scope."""
         return replace(self, evaluates=self.scopes[scope]).of_trials(self.rows(scope))
 
     def with_trials(self) -> TrialPreferences:

@@ -59,8 +59,8 @@ class PopulationPower:
         favourite: index of the planted model; without a planted model, index of the model with the
             highest expected accuracy.
         accuracy: (n_models,), expected share of choices that a model predicts, on the trials that
-            evaluate it; a tie of the model counts one half. The value is nan for a model without
-            trials.
+            evaluate it. A tie (two sentences with equal scores of the model) counts one half. The
+            value is nan for a model without trials.
         better: (n_models, n_models), rate at which the row's model is significantly better than the
             column's.
         first_by_trials: (n_trials,), rate at which the favourite has the highest accuracy on the
@@ -90,8 +90,9 @@ class Power:
     sqrt(simulations)).
 
     Attributes:
-        populations: results for each planted model, or for people as measured.
-        units: random factors of the tests; either `groups`, or participants and items (`crossed`).
+        populations: results for each planted model, or for people who follow all models as in a
+            pilot.
+        units: random factors of the tests: `groups`, or `crossed` for participants and items.
     """
 
     models: tuple[str, ...]
@@ -103,7 +104,7 @@ class Power:
 
     @property
     def parts(self) -> tuple[Power, ...]:
-        """Two parts, for distant and for close rivals; or one part, for people as measured."""
+        """The results for distant and for close rivals; without rivals, all results as one part."""
         return tuple(
             replace(self, populations=tuple(p for p in self.populations if p.rivals == assumed))
             for assumed in dict.fromkeys(population.rivals for population in self.populations)
@@ -111,7 +112,7 @@ class Power:
 
     @property
     def mean_better(self) -> float:
-        """Rate at which the favourite is significantly better, averaged over all comparisons."""
+        """Rate at which the favourite is significantly better, averaged over all other models."""
         shares = np.array([people.better[people.favourite] for people in self.populations])
         return float(shares.sum() / len(shares)) / (len(self.models) - 1)
 

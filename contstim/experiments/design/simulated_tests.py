@@ -64,7 +64,7 @@ def significantly_better(
     n_models, experiments = evaluates[0].shape[1], len(answers[0])
     # Contrasts in the order of `every_contrast`
     pairs = list(combinations(range(n_models), 2))
-    # Models come before their ceilings in results
+    # In arrays of results, all models come before all noise ceilings
     family = [*pairs, *((model, n_models + model) for model in range(n_models))]
     if units == "crossed":
         groups, shares = group_jackknives(answers, sides, evaluates), np.ones(len(evaluates))

@@ -1,6 +1,6 @@
 """Summary of a design in numbers, for checks before ethics approval and preregistration.
 
-`sentences_needed` counts the natural sentences that a study needs, before scoring or searching.
+`sentences_needed` counts the natural sentences that a study needs. It requires no scores.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class DesignSummary:
             number of trials of a model pair in a group.
         minutes: expected duration for each group, without pauses and instructions.
         sources: (condition, kind of sentence) → number of distinct sentences.
-        balance: condition → (3, 2): mean words, characters and word frequency (Zipf scale) of
-            sentence_1 and sentence_2 over its trials.
+        balance: condition → means over the condition's trials, (3, 2): number of words, number of
+            characters and word frequency (Zipf scale), each for sentence_1 and sentence_2.
         notes: topic → text about the design, possibly empty. The topics are the sections of
             summary.md.jinja, and `tests`. The text of `tests` is empty if there are enough groups
             for tests over groups. Otherwise, it says that the analysis uses crossed tests (of

@@ -78,7 +78,7 @@ class WaveRules:
         return max(0, remaining // self.people_per_list)
 
     def items_per_match(self, n_matches: int) -> int:
-        """Return the number of items of each match that the first wave needs."""
+        """Return the number of items that the first wave needs for each match."""
         return ceil(self.lists(0) * self.trials_per_person / n_matches)
 
     def check(self) -> None:
@@ -155,7 +155,7 @@ class Wave:
         return cls(number, min(groups), max(groups), people, *size, checksum)
 
     def trials_of(self, trials: Iterable[Trial]) -> list[Trial]:
-        """Return the trials of this wave among those of all waves."""
+        """Select the trials of this wave from the trials of all waves."""
         return [trial for trial in trials if trial.group in self.lists]
 
     def is_in(self, trials: Iterable[Trial]) -> bool:
@@ -233,8 +233,8 @@ def design_wave(
         texts: set[str] = set()
         shown_texts: set[str] = set()
         for match in turn:
-            # The first item without any sentence of the list; or else, the first item whose
-            # synthetic sentences the list does not display yet
+            # The first item that shares no sentence with the list's other items. If there is none,
+            # the first item whose synthetic sentences the list does not display yet
             unused = pools[match]
             fitting = chain(
                 (t for t in unused if texts.isdisjoint(s.bare for s in t.sentences)),
