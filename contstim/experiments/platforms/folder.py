@@ -45,7 +45,8 @@ def staging_folder(folder: Path) -> Iterator[Path]:
         outermost_first = (*reversed(target.parent.parents), target.parent)
         missing = next((path for path in outermost_first if not path.exists()), None)
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Inside the target if it exists, so that files move within one file system
+        # If the target exists, the temporary folder is inside it, so that files move within one
+        # file system
         work = (target if target.is_dir() else target.parent) / f".{os.getpid()}.partial"
         try:
             work.mkdir()
@@ -83,8 +84,8 @@ class ExportFolder:
     `finish` writes all files, or none if there is an error.
 
     Raises:
-        InputError: if the path is a file, an export to another platform, or a folder with files but
-            no export.
+        InputError: if the path is a file, a folder with an export to another platform, or a folder
+            that contains files but no export.
     """
 
     def __init__(self, out: Path | str, platform: str) -> None:
@@ -111,7 +112,7 @@ class ExportFolder:
         ]
 
     def rows(self, name: str, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
-        """Add a CSV file of rows. All texts are quoted; missing cells of a row are empty."""
+        """Add a CSV file of rows. Texts are in quotation marks; missing cells are empty."""
         rows, text = list(rows), io.StringIO(newline="")
         write_csv(text, {c: [row.get(c, "") for row in rows] for c in columns})
         self.text(name, text.getvalue())
@@ -167,9 +168,9 @@ def template(name: str) -> str:
 
 
 def script(name: str, values: Mapping[str, object], literal: Callable[[Any], str]) -> str:
-    """Return the program of a template.
+    """Return a program: a template in which values replace placeholders.
 
-    The keys of `values` are placeholders in the template; the values replace these placeholders.
+    The keys of `values` are the placeholders.
     `literal` converts a value to a literal of the program's language.
     """
     text = template(name)

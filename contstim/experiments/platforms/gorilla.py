@@ -3,11 +3,11 @@
 A spreadsheet has the columns of the user's task in Gorilla.
 
 Facts on spreadsheets from support.gorilla.sc (*How To: Task Builder 2*, *Walkthrough:
-Spreadsheets*, *Getting Started: Formatting*): a row is a trial, and `display` names the sequence of
-screens that shows it. Rows with the same number under `randomise_trials` are shuffled. Further
-columns are metadata, which Gorilla returns with the data. A column NAME is then called
-`Spreadsheet: NAME` in Task Builder 2, and `NAME` in Task Builder 1. Texts may contain HTML and
-Markdown.
+Spreadsheets*, *Getting Started: Formatting*): a row is a trial. Its cell in the column `display`
+names the sequence of screens that shows the trial. Rows with the same number under
+`randomise_trials` are shuffled. Further columns are metadata, which Gorilla returns with the data.
+In the data, a metadata column NAME is called `Spreadsheet: NAME` (Task Builder 2) or `NAME` (Task
+Builder 1). Texts may contain HTML and Markdown.
 
 Facts on data (*Data columns*): a row is an event. If a button of the scale was pressed, the `Zone
 Name` (Task Builder 1) or the `Object Name` (Task Builder 2) is the name of the button: resp1 …
@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Trial
 
 METADATA = ("trial_id", "list_name", "shown_left")
-"""Columns that Gorilla returns with the data; `shown_left` is the left sentence, 1 or 2."""
+"""Columns that Gorilla returns with the data.
+
+`shown_left` is 1 if sentence_1 is on the left, 2 if sentence_2 is on the left."""
 
 _DISPLAY = "display"
 

@@ -68,7 +68,7 @@ def stimulus_lists(
     seed: int = 0,
     scales: Collection[Scale] = (Scale.CONFIDENCE, Scale.CHOICE),
 ) -> list[list[dict[str, Any]]]:
-    """Create the presentation lists of all groups; two consecutive lists have mirrored sides.
+    """Create the presentation lists of all groups; in a group, list 2 mirrors the sides of list 1.
 
     Each list has a row for every trial of its group, in order of presentation. Keys of a row are
     the column names of exports. The alphabetical order of the lists' names is the order of the

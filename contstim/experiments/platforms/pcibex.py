@@ -1,8 +1,8 @@
 """PCIbex Farm: export of a table and a PennController 2 script, and import of the results.
 
 Facts from doc.pcibex.net (*Template*, *GetTable*, *Sequence*, *Counterbalancing*) and the source of
-PennController 2.0: columns named group, item and label (in capital or small letters) have special
-meanings. A participant runs the rows of one group. PCIbex sorts the groups by name. Earlier
+PennController 2.0: columns named `group`, `item` and `label` (in capital or small letters) have
+special meanings. A participant runs the rows of one group. PCIbex sorts the groups by name. Earlier
 versions sort the groups by the position of each group's first row. In exported tables, both orders
 are the same. A counter of the server numbers the participants. The index of a participant's group
 is this number modulo the number of groups. A Text element reads its content as HTML.
@@ -170,7 +170,7 @@ def _read_answers(
     yield f"{path}: skipped {quantity(n_others, 'line')} without a trial_id."
     # Positions are computed from start times, not from item numbers, because an Ibex server numbers
     # items in the order of their definition
-    # run → (time of the start or, without it, of the first line; item number)
+    # Run → (start time, item number). If no start was recorded, the time of the first line is used
     start_by_run: dict[tuple[str, ...], tuple[float, float]] = {}
     starts_by_participant: dict[str, set[tuple[float, float]]] = defaultdict(set)
     for run, lines in runs.items():
@@ -254,7 +254,7 @@ def _lines(path: Path) -> Iterator[Row | InputError]:
 
 
 def _update_names(names: dict[int, str], line: str, where: str) -> dict[int, str]:
-    """Return column number (from 1) → name, after the comment in `line`."""
+    """Return column number (from 1) → name, updated with the comment in `line`."""
     if "...First 7..." in line:
         first = {1: _TIME, 2: _ADDRESS, 4: _ITEM}
         return first | {int(n): name for n, name in _SIMPLE.findall(line)}

@@ -90,12 +90,14 @@ class Exporter:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reader that converts a platform's data to responses; low ratings prefer sentence_1.
+    """Reader that converts a platform's data to responses.
+
+    In responses, low ratings mean a preference for sentence_1.
 
     Attributes:
         read: function that reads responses to trials, and raises InputError for unreadable files.
-        files: help text of the command's files; empty if the command takes neither files nor
-            trials.
+        files: help text of the command's argument for files; empty if the command reads no files
+            and no trials.
         several: whether `read` accepts more than one file.
         builds_trials: whether `read` builds the trials itself if none are passed.
     """
@@ -112,8 +114,8 @@ class Platform:
 
     Attributes:
         name: name in `contstim export NAME` and `contstim import NAME`.
-        exporter: None if data are only read.
-        reader: None if trials are only exported.
+        exporter: exporter of trials; None if the platform can only read data.
+        reader: reader of data; None if the platform can only export trials.
     """
 
     name: str

@@ -5,8 +5,7 @@ described in words, as a PropertyValue of schema.org.
 
 The rules and error codes of `check_psych_ds` are those of the Psych-DS schema 1.5.1
 (psych-ds/psych-DS on GitHub, `schema_model/versions`). The file `.psychds-ignore` lists files to
-ignore. This name is from the rules of the schema; a text in the schema uses the name
-`.psychdsignore`.
+ignore. The rules of the schema use this name; a text in the schema uses the name `.psychdsignore`.
 """
 
 from __future__ import annotations
@@ -52,8 +51,8 @@ _VARIABLES: dict[str, dict[str, Any]] = json.loads(template("variables.json"))
 def variable(name: str, *, model: bool = False, scale: Scale = Scale.CONFIDENCE) -> dict[str, Any]:
     """Return the PropertyValue of a column.
 
-    With `model`, the column contains a model's scores. `scale` determines the description of
-    ratings.
+    If `model` is set, `name` is the name of a model, and the column contains this model's scores.
+    `scale` determines the description of ratings.
     """
     if model:
         about = f"Log-probability of the sentence under the model {name}."
@@ -98,10 +97,10 @@ def export_psych_ds(
 
     Raises:
         InputError: if a table cannot be read; if responses are simulated and `simulated` is not
-            set, or vice versa; if there are questions without responses; if scores have no
-            sentence; if a model has the name of another column; if `name` has no letter or digit;
-            if a response belongs to no trial; if `check_trial_ids` refuses the trials; or if the
-            folder contains other files.
+            set; if `simulated` is set and no responses are simulated; if there are questions
+            without responses; if scores have no sentence; if a model has the name of another
+            column; if `name` has no letter or digit; if a response belongs to no trial; if
+            `check_trial_ids` refuses the trials; or if the folder contains other files.
         VerificationError: if the data set breaks a rule (`check_psych_ds`).
     """
     # In file names, the rules of Psych-DS allow only letters and digits as values

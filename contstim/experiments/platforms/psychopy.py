@@ -8,9 +8,10 @@ interpret cells differently, so a cell must be safe in both programs:
 
 * A cell in square brackets is evaluated as Python. In a browser, square brackets anywhere in a cell
   make it a list. In Excel files, cells in round brackets are evaluated too.
-* A cell becomes a number if points in place of its commas make it a number. In a browser, a cell
-  may also become a date.
-* Missing values of pandas (NA, None, null, …) become None; true and false become truth values.
+* A cell becomes a number if it is a number after its commas are replaced by points, for example
+  1,5. In a browser, a cell may also become a date.
+* Texts that mean a missing value in pandas (`NA`, `None`, `null`, …) become None. The texts `true`
+  and `false` become truth values.
 * A backslash and an n become a new line.
 * In a browser, a cell that begins with = is a formula.
 
@@ -145,7 +146,7 @@ def escape_problem(text: str) -> str:
     """Return the reason why PsychoPy would change a text; empty if there is none.
 
     Such a text contains square brackets, is a number or a date, or contains a backslash before an
-    n. A no-break space does not help.
+    n. A no-break space before the text does not prevent the change.
     """
     if re.search(r"(?s)\[.*\]", text):
         return "PsychoPy evaluates text in square brackets"

@@ -132,8 +132,8 @@ def import_qualtrics(
         files: exports with numeric values. An empty cell is no response, because most questions
             belong to lists that the participant did not see. The value -99 is a missing rating. In
             some exports, this value marks a question that was seen but not answered. Previews are
-            skipped and named. `Imported.report` names participants who did not answer every trial
-            of their group.
+            skipped, and a note names them. `Imported.report` names participants who did not answer
+            every trial of their group.
         trials: exported trials.
         key: table that maps questions to trials.
         participant: column with the names of participants.

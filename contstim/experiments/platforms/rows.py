@@ -32,7 +32,8 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _THOUSANDS_AND_POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d+")
 _JSON_LINE = re.compile(r'^\s*("?\[\s*)?\{\s*\\?"', re.MULTILINE)
-# After a damaged JSON value, reading continues at the next line, array of objects, or object
+# After a damaged JSON value, reading continues at the next line that begins with a bracket, at the
+# next array of objects, or at the next object of an array, whichever comes first
 _NEXT_VALUE = re.compile(r'\n(?=\s*[\[{])|(?=\[\s*\{\s*")|\}\s*,\s*(?=\{\s*")')
 
 
@@ -55,8 +56,8 @@ def read_data(path: Path) -> str:
     """Return the text of a file, with LF as line ends.
 
     Raises:
-        InputError: if the file cannot be read, or is neither UTF-8 nor UTF-16 with a byte order
-            mark.
+        InputError: if the file cannot be read, or has an encoding other than UTF-8 or UTF-16. A
+            UTF-16 file must begin with a byte order mark.
     """
     with reading(path):
         with path.open("rb") as start:

@@ -38,7 +38,7 @@ TEXTS = ("consent.md", "instructions.md", "debrief.md", "labels.csv", "examples.
 PRACTICE, QUESTIONS = "practice.csv", "questions.csv"
 
 _LATER_LABELS = ("withdrawn", "preview")
-"""Labels that are missing from the labels.csv of an earlier version; an export adds them."""
+"""Labels that earlier versions of contstim did not write to labels.csv; an export adds them."""
 
 _COLUMNS = {
     "labels.csv": ("name", "text"),
@@ -181,7 +181,7 @@ def _stale_scripts(earlier: Path, page: Path) -> set[str]:
 
 def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:
     page = resources.files(__package__) / "page"
-    # `_backend`, because jatos.js is the name of JATOS's own script
+    # Names of these scripts end in `_backend`, because jatos.js is the name of JATOS's own script
     backend = f"parts/backends/{settings.save}_backend.js"
     scripts = [*_SCRIPTS, "parts/backends/no_server.js", backend, "experiment.js"]
     for name in {*scripts, "style.css"} - {"study.js"}:
@@ -215,9 +215,9 @@ def keep_texts(
         settings: settings of the page. If the settings name no table of practice pairs or
             questions, existing tables are kept.
         into: destination of new texts.
-        marks: names of properties of the page, the scale first. Default texts have lines for pages
-            with certain properties only. Such a line is included if it is marked with one of these
-            names.
+        marks: names of properties of the page; the first is the scale of answers. Some lines of the
+            default texts are only for pages with a certain property. Such a line is marked with the
+            name of the property, and is included if `marks` contains this name.
 
     Raises:
         InputError: if a text cannot be read, or a table lacks a column or has an invalid cell.
@@ -270,8 +270,8 @@ def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[s
         return set()
     has = {"break": study.break_every, "deadline": study.deadline, "practice": PRACTICE in existing}
     known_marks = (study.scale, *(mark for mark, value in has.items() if value))
-    # study.json contains neither the language nor all marks, so texts are compared with the default
-    # texts for all combinations of the unknown values
+    # study.json lacks the language and some marks, so texts are compared with the default texts for
+    # all combinations of these unknown values
     unknown_marks = product(LANGUAGES, ("personal_code", "no_code"), ((), ("check",)))
     pages = [(language, (*known_marks, code, *check)) for language, code, check in unknown_marks]
     defaults = {name: {text_of(name, *page) for page in pages} for name in TEXTS}
@@ -333,12 +333,12 @@ def _check_table(path: Path, name: str, marks: tuple[str, ...], language: str) -
             raise InputError(f"{path} has the label {shortened(duplicates[0])} twice. Remove one.")
 
 
-# Text in square brackets, but not the text of a link, which an address in round brackets follows
+# Text in square brackets, unless an address in round brackets follows (a Markdown link)
 _BRACKETS = re.compile(r"\[[^\]\n]+\](?!\()")
 
 
 def unfilled_warning(folder: Path) -> str:
-    """Return a warning about placeholders in the texts; empty if all are filled in."""
+    """Return a warning about placeholders (in square brackets) in the texts; empty without any."""
     # Only the placeholders of the default texts count; researchers may write other brackets
     defaults = "".join(text_of(name, language) for name in TEXTS for language in LANGUAGES)
     unfilled = []

@@ -37,7 +37,14 @@ if TYPE_CHECKING:
 ARCHIVE = "study.jzip"  # same name for every title, so that a new archive replaces the old one
 _NAMESPACE = UUID("5f2b8f0c-9a1d-4f61-8d58-1f4f6d0c7f0e")
 _LONGEST_TITLE = 255
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # fixed date of all members, so that archives are reproducible
+_EPOCH = (
+    1980,
+    1,
+    1,
+    0,
+    0,
+    0,
+)  # fixed date of all files in the archive, so that archives are reproducible
 
 
 def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSettings) -> Exported:
@@ -70,7 +77,7 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
     name = "contstim_" + "_".join(re.findall(r"[A-Za-z0-9]+", settings.heading))[:80].lower()
     with new_page(trials, folder, settings, inside="page") as (work, study, stale):
         about = {"version": "3", "data": _properties(settings.heading, study.id, name)}
-        # Edited texts are in the earlier page, all other files in the new page
+        # Edited texts are read from the earlier page, all other files from the new page
         files = _archived_files(page) | _archived_files(work / "page")
         contents = {
             f"{name}/{member}": files[member].read_bytes()

@@ -46,13 +46,13 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> alig
     Args:
         files: data files with one or several participants. Rows with a trial_id are trials. Rows
             with a question are answers to questions. All other rows are skipped and counted. `left`
-            is the sentence shown on the left (1 or 2). `rating` is on the trials' scale, whose low
-            values prefer sentence_1. If `rating` is missing, it is computed from `response`.
-            `response` is the index of the button, counted from 0 and from the left, or the value of
-            a slider. If a row has both values, they must agree. Simulated answers are marked in
-            `simulated`. Participants are named by the first column of `PARTICIPANT` that has a
-            value, or else by the file name. Identical answers count once, because a reloaded page
-            may send an answer twice.
+            is the sentence shown on the left (1 or 2). `rating` is on the trials' scale; low values
+            mean a preference for sentence_1. If `rating` is missing, it is computed from
+            `response`. `response` is the index of the button, counted from 0 and from the left, or
+            the value of a slider. If a row has `rating` and `response`, they must agree. The column
+            `simulated` marks simulated answers. Participants are named by the first column of
+            `PARTICIPANT` that has a value, or else by the file name. Identical answers count once,
+            because a reloaded page may send an answer twice.
         trials: trials that were shown.
 
     Raises:
@@ -69,8 +69,8 @@ def _read_answers(
 ) -> Iterator[alignment.RecordedAnswer | InputError | QuestionAnswer | str]:
     """Yield a file's new answers, an error for each unreadable row, and notes about the file.
 
-    `seen` contains the keys of earlier answers, which are not repeated. This function adds the keys
-    of new answers.
+    `seen` contains the keys of earlier answers. Answers with these keys are skipped. This function
+    adds the keys of new answers.
     """
     rows, errors, column = _read_rows(path)
     yield from errors
@@ -126,7 +126,7 @@ def _parse_answer(
         "trial_id": _cell(row, "trial_id"),
         "left": _cell(row, "left"),
         "position": _cell(row, "position") or position,
-        # jsPsych names the reaction time rt; the page of `export jspsych` names it rt_ms
+        # The reaction time is `rt` in jsPsych, and `rt_ms` in the page of `export jspsych`
         "rt_ms": _cell(row, "rt") or _cell(row, "rt_ms"),
         **{name: _cell(row, name) for name in (SIMULATED, "input", "blurs", "away_ms")},
         "row": row,
@@ -175,7 +175,7 @@ def _read_rows(path: Path) -> tuple[list[Row], list[InputError], str | None]:
         raise kind(f"{path} has no row with a trial_id, and therefore no trials.")
     candidates = (name for name in PARTICIPANT if any(_cell(row.cells, name) for row in rows))
     column = next(candidates, None)
-    # The file name can be the name of one participant, but not of the participants of several runs
+    # A file name can identify one participant, but not the participants of several runs (sessions)
     runs = len({row.run for row in rows} - {None})
     if column is None and runs > 1:
         raise InputError(

@@ -50,7 +50,7 @@ def check_web_address(address: str) -> None:
         parts = urlsplit(address)
         is_valid = parts.scheme in ("http", "https") and bool(parts.netloc)
     except ValueError:
-        is_valid = False  # unbalanced brackets, as of an IPv6 host
+        is_valid = False  # the address has an unbalanced bracket, such as https://[::1
     if not is_valid:
         raise InputError(
             f"{address!r} is not a web address. A web address begins with https:// or http://."
@@ -157,14 +157,15 @@ class PageSettings:
 
     @property
     def has_secret(self) -> bool:
-        """True if the settings contain a code or a link, either of which proves participation."""
+        """True if the settings contain a completion code or a redirect, which prove completion."""
         return bool(self.completion_code or self.redirect)
 
     @property
     def marks(self) -> tuple[str, ...]:
         """Names of the page's features that select lines of its texts; see `texts.text_of`."""
         has = {"break": self.break_every, "deadline": self.deadline}
-        # The server gives individual codes if no code or link is set; see `Service.complete`
+        # If the settings contain no code and no redirect, the server gives each participant an
+        # individual code; see `Service.complete`
         has_personal_code = self.save == "server" and not self.has_secret
         code = "personal_code" if has_personal_code else "no_code"
         return (*(mark for mark, value in has.items() if value), code)
@@ -238,8 +239,8 @@ class PageStudy(BaseModel):
         scale: scale of the ratings.
         save: where answers are saved. `to` is the destination; for DataPipe, there are also
             `experiment` and `address`.
-        completion: `code` and `redirect`. If a server sends both values after completion, the copy
-            for the page has None instead.
+        completion: `code` and `redirect`. The page's copy of this field is None if answers are
+            saved to a server, because the server sends both values only after completion.
         texts: texts by file name.
         questions: questions other than the trials, in their order.
         groups: trials of each group, by group number.
@@ -275,7 +276,7 @@ class PageStudy(BaseModel):
 
     @property
     def public(self) -> dict[str, Any]:
-        """Content without the code and the redirect; a server sends these only after completion."""
+        """The content without `code` and `redirect`; a server sends these after completion."""
         return self.model_dump() | {"completion": None}
 
     @property
@@ -296,7 +297,7 @@ class PageStudy(BaseModel):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of all groups, trials and sentences; their order does not matter."""
+        """Fingerprint of groups, trials, sentences and scale; it ignores the order of trials."""
         return self._fingerprint(len(self.trials))
 
     def _fingerprint(self, n_groups: int) -> str:
