@@ -48,8 +48,8 @@ def locate(data: Path | str, ratings: Path | str | None = None) -> tuple[Path, P
 
     Args:
         data: a folder with two folders: `contstimlang` is a copy of dpmlab/contstimlang, and
-            `contstimlang-fork` is a copy of LpZamora/contstimlang. With `ratings`, `data` may also
-            be a copy of dpmlab/contstimlang itself.
+            `contstimlang-fork` is a copy of LpZamora/contstimlang. If `ratings` is passed, `data`
+            may also be a copy of dpmlab/contstimlang itself.
         ratings: path of the file of ratings; by default the file `data` in `contstimlang-fork`.
 
     Raises:
@@ -175,10 +175,11 @@ def _overall_claims(analysis: Analysis) -> Iterator[Claim]:
 
 
 def _published_ceiling(ratings: Ratings) -> float:
-    """Compute the lower noise ceiling of the cosine with floating-point means, as published.
+    """Compute the lower noise ceiling of the cosine from unrounded means, as in the paper.
 
     Means that are equal in exact arithmetic may differ in the last bit of the floating-point
-    numbers. Then their ranks differ. `analyze` rounds the means, so that their ranks are equal.
+    numbers. In this case, their ranks differ, too. `analyze` rounds the means, so that their ranks
+    are equal.
     """
     cosines: list[float] = []
     for group in ratings.groups:

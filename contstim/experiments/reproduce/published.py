@@ -3,8 +3,9 @@
 Files come from the repository dpmlab/contstimlang; `registry.txt` lists the SHA-256 of each file.
 Reading a pickle runs no code of the file. Every reader takes the folder of the repository. Readers
 of scores and words also accept a copy of its folder `resources`. As everywhere in contstim,
-sentences have end marks. In a pair, model_1 rejects sentence_1: it prefers sentence_2. In a
-triplet, model_1 rejects synthetic_1: it prefers the natural sentence.
+sentences have end marks. In a pair, model_1 rejects sentence_1, that is, model_1 prefers
+sentence_2. In a triplet, model_1 rejects synthetic_1, that is, model_1 prefers the natural
+sentence.
 
 The published file of experiment 1 is a list of 16,500 ratings. It does not contain the models and
 the conditions of trials, which follow from the published selections of pairs and triplets.
@@ -125,7 +126,8 @@ def read_triplets(folder: Path | str, *, selected: bool = False) -> tuple[Triple
         InputError: if the file is missing or lacks a column, or if a score is not a number.
     """
     path = Path(folder) / _TRIPLETS.format("_best10" if selected else "")
-    # Column order: natural, synthetic_1 (S2 in the files), synthetic_2, each under both models
+    # Order of the scores in a row: natural, synthetic_1 (S2 in the files), synthetic_2; each
+    # sentence has a score under model_1, then a score under model_2
     texts = ("N", "S2", "S1")
     scores = [f"lp_{s}_given_m{m}" for s in texts for m in (1, 2)]
     triplets = []
@@ -284,7 +286,7 @@ def _parse_pair(cell: str) -> tuple[Sentence, Sentence]:
     return first, second
 
 
-# High ratings prefer the second sentence. Reaction times are in ms
+# High ratings mean a preference for the second sentence of the pair. Reaction times are in ms
 _RATING_READERS: dict[str, CellReader] = {
     "sentence_pair": (_parse_pair, "pair of sentences"),
     "rating": (whole_number, "whole number"),
@@ -298,8 +300,8 @@ def read_experiment(
 ) -> tuple[tuple[Trial, ...], tuple[Response, ...]]:
     """Read the 1,650 trials and 16,500 responses of 100 participants in 10 groups.
 
-    Participants are p001 … p100 in the order of the file. Groups are numbered in the order of first
-    participants. `position` is the trial number in the file. `left` is 0, because it was not
+    Participants are p001 … p100 in the order of the file. Groups are numbered in the order of their
+    first participants. `position` is the trial number in the file. `left` is 0, because it was not
     published which sentence was displayed on the left.
 
     `ratings_file` is the file `data` in the repository LpZamora/contstimlang.

@@ -204,8 +204,8 @@ def _find_failed_catch(
     return failures
 
 
-# Measure of a participant → phrase of the rule. The first placeholder becomes `below` or `above`,
-# the second one becomes the limit.
+# Measure of a participant → phrase that describes the rule. The first placeholder becomes `below`
+# or `above`, the second one becomes the limit.
 _MEASURES = {
     "median_rt": "a median reaction time {} {:g} ms",
     "minutes": "reaction times {} {:g} minutes in all",
@@ -222,7 +222,7 @@ _limit = partial(_rule, at_least=0)
 
 @dataclass(frozen=True, kw_only=True)
 class Exclusions:
-    """Rules for excluding participants, in addition to unfinished sessions."""
+    """Rules for excluding participants, in addition to the rule against unfinished sessions."""
 
     min_catch: Annotated[
         int | None,
@@ -290,7 +290,7 @@ class Exclusions:
 
 
 def read_excluded(path: Path) -> dict[str, str]:
-    """Return participant → reason of a table for `exclude`; a reason may be empty.
+    """Read a table for `exclude`, and return participant → reason; a reason may be empty.
 
     Raises:
         InputError: if the table cannot be read, or has no column `participant`.
@@ -352,7 +352,7 @@ def _find_other_value(
     if column not in table and {"question", "answer"} <= table.keys():
         cells = needed_columns(path, table, ("participant", "question", "answer"))
         rows = zip(*(map(_cell, column_cells) for column_cells in cells), strict=True)
-        # The last answer counts, because a check of the instructions may be repeated
+        # The last answer counts, because participants may answer a comprehension question again
         stated = {name: answer for name, question, answer in rows if question == column}
     else:
         stated = _cell_by_participant(path, *needed_columns(path, table, ("participant", column)))

@@ -1,7 +1,7 @@
 """Conversion of answers, as platforms record them, to responses.
 
-The trial_id of an answer identifies the trial. Platforms record ratings from the left sentence to
-the right one; responses contain ratings from sentence_1 to sentence_2.
+The `trial_id` of an answer identifies the trial. In a platform's data, low ratings mean a
+preference for the left sentence. In responses, low ratings mean a preference for sentence_1.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class RecordedAnswer(BaseModel):
     Attributes:
         where: file and row, for messages.
         left: the sentence shown on the left, 1 or 2.
-        rating: rating on the trial's scale, from left to right; -1 if the trial was shown but not
-            rated.
+        rating: rating on the trial's scale; low ratings mean a preference for the left sentence. -1
+            if the trial was shown but not rated.
         position: order of presentation, from 1; 0 if unknown.
         rt_ms: reaction time in milliseconds; nan if unknown.
         rt_s: reaction time in seconds, for platforms that record seconds.
@@ -78,13 +78,14 @@ class Imported:
 
     Attributes:
         trials: trials as passed, or as built from published data.
-        responses: responses in the order of the files, with ratings from sentence_1 to sentence_2.
+        responses: responses in the order of the files; low ratings mean a preference for
+            sentence_1.
         notes: messages about decisions of the import and about ignored data.
         unmatched: findings about ratings of trials that are not in `trials`, one for each
             participant; `responses` does not contain these ratings.
         unreadable: errors of skipped rows, with file, line and reason.
-        rows: participant and table row of each answer to a trial, including repeated answers; rows
-            are empty if the reader does not store them.
+        rows: (participant, row of the platform's table) for each answer to a trial, including
+            repeated answers; a row is empty if the reader does not store it.
     """
 
     trials: tuple[Trial, ...]
@@ -208,14 +209,16 @@ def _read_file(
 def _to_response(answer: RecordedAnswer, trial: Trial) -> table.Response:
     # Rounding removes floating-point noise from the conversion of seconds
     rt_ms = answer.rt_ms if math.isnan(answer.rt_s) else round(1_000 * answer.rt_s, 3)
-    # Platforms record from left to right, responses from sentence_1 to sentence_2
+    # Low recorded ratings prefer the left sentence, low ratings of responses prefer sentence_1
     rating = answer.rating if answer.left == 1 else trial.scale.mirrored(answer.rating)
     cells = answer.model_dump(exclude={"where", "rt_s", "row"}) | {"rating": rating, "rt_ms": rt_ms}
     return table.Response(**cells, group=trial.group, scale=trial.scale)
 
 
 def kept_columns(imported: Imported, names: Iterable[str]) -> list[QuestionAnswer]:
-    """Return columns of a platform's data as answers, one for each participant and column.
+    """Convert columns of a platform's data to answers to questions.
+
+    There is one answer for each participant and column that is not empty.
 
     Raises:
         InputError: if a column is missing, or has several values for a participant.

@@ -94,7 +94,7 @@ class CheckReport:
 
     @property
     def errors(self) -> tuple[ResponseFinding, ...]:
-        """Findings that remain even if the participants are excluded."""
+        """Findings which show that the responses do not match the trials."""
         return tuple(f for f in self.findings if f.problem not in REPAIRABLE | HARMLESS)
 
     def raise_errors(self) -> None:

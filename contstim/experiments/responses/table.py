@@ -139,7 +139,7 @@ class Response:
     participant: Name
     group: Annotated[int, BeforeValidator(whole_number), Field(ge=1)]
     trial_id: Name
-    rating: Rating  # on the scale from sentence_1 to sentence_2, independent of their sides
+    rating: Rating  # low ratings prefer sentence_1, whether it was on the left or on the right
     left: Whole  # the sentence shown on the left, 1 or 2
     position: Position
     rt_ms: Time
@@ -158,7 +158,7 @@ class Response:
 
     @property
     def button(self) -> int | None:
-        """Rating counted from the left (0 is a valid slider value); None if not recorded."""
+        """Rating whose low values prefer the left sentence; None if not recorded, 0 is valid."""
         if self.rating == UNRATED or self.left == UNKNOWN:
             return None
         return self.rating if self.left == 1 else self.scale.mirrored(self.rating)
@@ -277,7 +277,7 @@ def read_responses(
     if foreign:
         warnings.warn(
             f"{path} has columns that contstim does not use: {join_names(foreign)}.",
-            stacklevel=1,  # same location for all callers, so that Python shows it once
+            stacklevel=1,  # same location for all callers, so that Python shows the warning once
         )
     known = {name: column for name, column in columns.items() if name in _COLUMNS}
     try:
