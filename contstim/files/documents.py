@@ -36,8 +36,8 @@ _MAX_SHOWN = 40
 def parse_json(text: str | bytes, source: object, *, constants: bool = False) -> Any:
     """Parse a JSON text.
 
-    With `constants`, NaN, Infinity and -Infinity are accepted. Python writes them, but they are not
-    JSON. Messages name the `source`, such as a path, or a path and a row.
+    If `constants` is true, NaN, Infinity and -Infinity are accepted. Python writes these constants,
+    but JSON does not allow them. Messages name the `source`, such as a path, or a path and a row.
 
     Raises:
         InputError: if the text is not valid JSON in UTF-8, is nested deeper than `DEEPEST`, has a

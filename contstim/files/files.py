@@ -87,7 +87,7 @@ def reading(source: object, error: type[ContstimError] = InputError) -> Iterator
 
 @contextmanager
 def decoding(path: Path | str, kind: str) -> Iterator[None]:
-    """Convert each error that a reader of a binary file raises to "PATH is not KIND: …".
+    """Convert the errors of a reader of a binary file to the error "PATH is not KIND: …".
 
     Raises:
         InputError: if the reader raises an error.
@@ -114,12 +114,12 @@ def refuse_device(path: Path | str) -> None:
 
 
 def is_file(path: Path | str) -> bool:
-    """Return True if the path is a file, and False if its name is too long for the file system."""
+    """Return whether a path is a file; a path with too long a name is not a file."""
     return os.path.isfile(path)  # noqa: PTH113 (raises no error for long names)
 
 
 def is_folder(path: Path | str) -> bool:
-    """Return True if the path is a folder, and False if its name is too long."""
+    """Return whether a path is a folder; a path with too long a name is not a folder."""
     return os.path.isdir(path)  # noqa: PTH112 (raises no error for long names)
 
 

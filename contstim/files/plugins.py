@@ -15,7 +15,7 @@ _Kind = TypeVar("_Kind")
 
 
 def plugin_names(group: str) -> list[str]:
-    """Return the names of a group of entry points, in alphabetical order."""
+    """Return the names of the entry points in a group, in alphabetical order."""
     return list(_find_names(group, tuple(sys.path)))
 
 

@@ -45,7 +45,8 @@ class Record:
             users can move this folder.
         format: format number of the record and of its output.
         step: name of the step that wrote the output, such as `score`; empty if no step wrote it.
-        step_version: version of the step; a new version gives other results for the same inputs.
+        step_version: version of the step. It changes if the step's results for the same inputs
+            change.
         options: options that affect the results and differ from the defaults.
         commits: name of each model from the Hugging Face hub → commit.
         inputs: path of each file and folder that was read → checksum.
@@ -123,8 +124,8 @@ class Record:
     def content(self) -> dict[str, Any]:
         """Return the JSON object of the record: its fields and facts, without `path`.
 
-        Empty fields are omitted, except inputs and outputs. If no step wrote the record,
-        step_version, seconds and complete are also omitted.
+        Empty fields are omitted, except `inputs` and `outputs`. If no step wrote the record,
+        `step_version`, `seconds` and `complete` are also omitted.
         """
         of_steps = () if self.step else ("step_version", "seconds", "complete")
         left_out = {"path", "facts", *of_steps}
@@ -151,7 +152,7 @@ class Record:
             values = {name: content.pop(name) for name in names if name in content}
             values |= {"path": path, "facts": content}
             record: Record = _validator().validate_python(values)
-        except ValueError:  # also pydantic's errors
+        except ValueError:  # the class of pydantic's errors, too
             return None
         return record
 
@@ -177,8 +178,8 @@ def write_record(
             no record.
         inputs: files and folders that were read. None, standard input (`-`), devices and removed
             files are ignored.
-        outputs: further output files, such as a certificate. With None, the record has no checksums
-            of outputs. Use None for a database, because its content still changes.
+        outputs: further output files, such as a certificate. If `outputs` is None, the record has
+            no checksums of outputs. Use None for a database, because its content still changes.
         facts: further entries of the record.
 
     Raises:

@@ -2,7 +2,7 @@
 
 CSV files may come from spreadsheets in any country. Commas, semicolons or tabs separate cells. If
 commas do not separate cells, numbers may have decimal commas. The encoding is UTF-8, or UTF-16 with
-a byte order mark. TSV is read with or without quotes, and written with quotes.
+a byte order mark. In TSV files, texts may be in quotation marks; contstim writes these marks.
 """
 
 from __future__ import annotations
@@ -178,8 +178,8 @@ def read_rows(
     Args:
         path: path of the table.
         kind: dataclass of a row. Its attribute TABLE describes the table in messages.
-        readers: name or type of a field → parser and noun; see `parsed`. If the column of a field
-            with a default is missing, the parser receives None for each row.
+        readers: name or type of a field → parser and noun; see `parsed`. If a field has a default
+            and its column is missing, the parser receives None for each row.
         may_be_empty: whether a table without rows is accepted.
         aliases: alternative name of a column → name of the field.
 
@@ -262,7 +262,7 @@ def _read_parquet(path: Path) -> dict[str, list[Any]]:
     if path.is_dir():  # pyarrow would read a folder as a partitioned table
         raise IsADirectoryError(None, "Is a directory")
     try:
-        # With partitioning, the table `a=1/x.parquet` would get a column a
+        # With partitioning, the table `a=1/x.parquet` would get a column `a`
         columns: dict[str, list[Any]] = pq.read_table(path, partitioning=None).to_pydict()
     except pa.ArrowException as error:
         raise InputError(f"{path} is not a readable Parquet file: {error}.") from error
@@ -276,7 +276,8 @@ def _as_python(column: Column) -> Sequence[Any]:
 
 def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     lines = list(file)
-    # The most frequent separator in the header, outside quotes; for ties, a comma
+    # The most frequent separator in the header, outside quotation marks. In a tie, commas are
+    # preferred to semicolons, and semicolons to tabs
     delimiter = max(",;\t", key=_QUOTED.sub("", lines[0] if lines else "").count)
     is_unquoted = delimiter == "\t" and _is_unquoted(lines)
     quoting: Literal[0, 3] = csv.QUOTE_NONE if is_unquoted else csv.QUOTE_MINIMAL
@@ -370,7 +371,7 @@ def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
 
 
 def join_names(names: Iterable[object], max_names: int = 12) -> str:
-    """Join names with commas for messages; names after the first `max_names` are only counted."""
+    """Join names with commas for messages; after `max_names` names, only state their number."""
     texts = [str(name) for name in names]
     suffix = f", … ({len(texts):,} in all)" if len(texts) > max_names else ""
     return ", ".join(texts[:max_names]) + suffix
@@ -416,7 +417,7 @@ def number(value: Any, *, must_be_whole: bool = False, infinite: bool = False) -
 
     Unlike Python, refuse underscores (`1_000`), digits of other scripts, true, false and nan.
 
-    The text `2.0` is a whole number. Infinite numbers are accepted only with `infinite`.
+    The text `2.0` is a whole number. Infinite numbers are accepted only if `infinite` is true.
 
     Raises:
         ValueError: if the cell is not such a number.
