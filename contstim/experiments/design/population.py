@@ -46,8 +46,8 @@ has the accuracy of the best measured model."""
 _NODES = 31  # nodes of Gauss-Hermite quadrature over items
 
 PUBLISHED_RATERS = 10  # raters of each trial
-# Measurements in experiment 1 of Golan et al. (2023), on trials that evaluate GPT-2, which people
-# followed most. The columns:
+# Measurements in experiment 1 of Golan et al. (2023), on trials that evaluate GPT-2 (the model that
+# people followed most). The columns:
 #   scope
 #   lower noise ceiling of accuracy with ten raters a trial, from `analyze`
 #   standard deviation of the item effects that GPT-2 does not predict; its unit is the standard
@@ -116,7 +116,7 @@ class Population:
         """Return the expected lower noise ceiling on these trials; see `votes_agreement`."""
         from scipy.special import ndtr
 
-        # Given the value of an item, people's answers are independent. The agreement is computed
+        # For a fixed value of `item`, people's answers are independent. The agreement is computed
         # for shares of people who prefer sentence_2, (n_trials, nodes), and averaged over items.
         nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
         value = self.signal[:, None] + self.item_sd[:, None] * nodes
@@ -168,13 +168,16 @@ def votes_agreement(shares: FloatArray, raters: int) -> FloatArray:
 class TrialPreferences:
     """Preferences of models on the trials of a design, or of one scope of it (a set of trials).
 
+    A trial evaluates a model if people's choices on this trial count in the model's accuracy.
+
     Attributes:
         differences: (n_trials, n_models), log p(sentence_2) - log p(sentence_1), nats.
         evaluates: (n_trials, n_models), whether the trial evaluates the model.
         groups: (n_trials,), 0-based group of the trial.
         strata: (n_trials,), index of the trial's stratum: its condition and its pair of models.
         scopes: scope → (n_trials, n_models), whether the trial evaluates the model in this scope,
-            as in `analyze`. Scopes without trials are left out. Empty for the trials of one scope.
+            as in `analyze`. Scopes without trials are left out. The results of `of_trials` and
+            `of_scope` have an empty mapping.
     """
 
     models: tuple[str, ...]

@@ -123,20 +123,21 @@ class Power:
 
     @property
     def range_better(self) -> tuple[float, float]:
-        """Minimum and maximum of `mean_better` over assumptions on rivals."""
+        """Minimum and maximum of `mean_better` over `parts`."""
         rates = [part.mean_better for part in self.parts]
         return min(rates), max(rates)
 
     @property
     def range_first(self) -> tuple[float, float]:
-        """Minimum and maximum, over assumptions on rivals, of the rate `first`."""
+        """Minimum and maximum over `parts` of the mean of `first` in a part."""
         rates = [float(np.mean([p.first for p in part.populations])) for part in self.parts]
         return min(rates), max(rates)
 
     def trials_needed(self, rate: float) -> int | None:
-        """Return the number of trials from which `mean_first_by_trials` is never below a rate.
+        """Return the smallest n such that every number of trials from n on gives at least `rate`.
 
-        None means that all trials together do not reach the rate.
+        The values of `mean_first_by_trials` are compared with `rate`. None means that all trials
+        together do not reach `rate`.
         """
         below = np.flatnonzero(self.mean_first_by_trials < rate)
         needed = int(below[-1]) + 2 if len(below) else 1
@@ -200,8 +201,8 @@ def simulate_power(
             sides = [trials.sides[group_rows] for group_rows in rows]
             better += significantly_better(answers, sides, masks, units)
             # For `first_by_trials`: random orders of trials, (n_experiments, n_trials), and
-            # accuracies on the first 1, 2, … trials, (n_experiments, n_trials, n_models). Rounding
-            # makes equal accuracies tie in any order of summation.
+            # accuracies on the first 1, 2, … trials, (n_experiments, n_trials, n_models).
+            # Accuracies are rounded, because equal sums may differ in the last bit.
             orders = even_orders(trials.strata[order], len(rows[0]), rng)[..., None]
             means = [group_answers.mean(axis=1) for group_answers in answers]
             shares = np.concatenate(means, axis=1) - 0.5
@@ -310,8 +311,8 @@ def design_power(
 
     By default, people are calibrated to experiment 1 of the 2023 study. `smallest_effect` is the
     smallest difference of accuracies that matters. `groups`, `participants`, `simulations` and
-    `seed` are those of `simulate_power`. A simulation has one kind of trials and one size. Before
-    each simulation, `progress` is called with the numbers of completed and of all simulations.
+    `seed` are those of `simulate_power`, which is called for each kind of trials and each size of
+    the experiment. Before each call, `progress` receives the numbers of completed and of all calls.
 
     Raises:
         InputError: if a sentence or model has no scores; if no kind of trials evaluates two models;

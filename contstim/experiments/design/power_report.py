@@ -126,7 +126,8 @@ def _size_parts(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]:
         buy = ("items" if detectable[2] < detectable[1] else "people") if differ else "–"
         rates = (_rates_text(results[size].range_better) for size in sizes)
         rows.append((scope, *rates, *detectable, strong(buy)))
-    # The kind of test depends on the size only, so `results` of the last scope contain all kinds
+    # The kind of test depends only on the size, so the kinds in the last scope are those of all
+    # scopes
     tests = [results[size].units for size in sizes]
     names = [f"{n_groups} × {people}" for n_groups, people in sizes]
     shares = (f"significant, {name} ({test})" for name, test in zip(names, tests, strict=True))
@@ -154,7 +155,7 @@ def _smallest_effect_parts(power: DesignPower, texts: Mapping[str, str]) -> Iter
 
 
 def _groups_for(rate: Callable[[float, int, int], float], power: DesignPower) -> str:
-    """Format the number of groups with which the rate reaches the lowest target rate."""
+    """Format the smallest number of groups for which `rate` is at least the lowest target rate."""
 
     def reached(groups: int) -> float:
         return rate(power.smallest_effect, groups, power.participants)

@@ -56,7 +56,7 @@ def significantly_better(
         sides: for each group, (n_experiments, n_trials, n_models): 1 if a model prefers sentence_2,
             -1 for sentence_1, 0 for a tie.
         evaluates: for each group, (n_trials, n_models), which trials evaluate which model.
-        units: random factors of the tests; either `groups`, or people and items (`crossed`).
+        units: random factors of the tests: `groups`, or `crossed` for people and items.
 
     Returns:
         Counts, (n_models, n_models), with row i and column j.
@@ -227,8 +227,9 @@ class Precision:
     def equivalence(self, margin: float, groups: int, participants: int) -> float:
         """Return the power to show that two equal models differ by less than a margin.
 
-        Two one-sided tests at .05 must both be significant (Schuirmann 1987). The 90 % interval is
-        then within the margin. The power is averaged over pairs of models.
+        Two one-sided tests at .05 must both be significant (Schuirmann 1987). They are significant
+        if the 90 % interval of the difference is within the margin. The power is averaged over
+        pairs of models.
         """
         from scipy.special import ndtr
 
@@ -257,7 +258,7 @@ class Precision:
         return np.nan  # the largest power is below the rate, or unknown
 
     def _usable_errors(self, effect: float, groups: int, participants: int) -> FloatArray:
-        """Return standard errors, (n_pairs, 1); nan for pairs that cannot have this difference."""
+        """Return standard errors, (n_pairs, 1); nan for pairs that cannot differ by `effect`."""
         errors = self.standard_errors(groups, participants)
         return np.where((errors > 0) & (self.widest >= effect), errors, np.nan)[:, None]
 

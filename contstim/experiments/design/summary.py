@@ -225,7 +225,7 @@ def summary_figure(summary: DesignSummary) -> Figure:
         axis.margins(x=0.2)
         axis.set_title(measure.replace(" (", "\n("))
         constants = {table[row, side] for table in summary.balance.values() for side in (0, 1)}
-        if len(constants) == 1:  # other ticks would be numbers that no condition has
+        if len(constants) == 1:  # other ticks would be at values that no condition has
             (value,) = constants
             axis.set(xlim=(value - 1, value + 1), xticks=[value])
     panels[0].set_yticks(heights, list(summary.balance), fontsize="small")

@@ -139,7 +139,7 @@ class Wave:
 
     @property
     def people_per_list(self) -> int:
-        """Number of participants that complete a list."""
+        """Number of participants who get the same list."""
         return self.people // len(self.lists)
 
     @classmethod
@@ -190,9 +190,10 @@ def design_wave(
 
     The items are triplets, in the order of their table, which must not depend on answers. Each
     trial of a list gets the first unused item of its match that has no sentence in common with the
-    list's other items. If there is no such item, it gets the first unused item whose synthetic
-    sentences are new to the list. The natural sentence may then occur in two items of the list,
-    because natural sentences are not displayed. All lists of a wave have the same catch trials.
+    list's other items. If there is no such item, the trial gets the first unused item whose
+    synthetic sentences are new to the list. In this case, two items of the list may have the same
+    natural sentence, because natural sentences are not displayed. All lists of a wave have the same
+    catch trials.
 
     Args:
         rules: sizes of waves.
@@ -296,7 +297,7 @@ def simulate_waves(
     while still_open and (schedule := _schedule(rules, still_open, items, people)):
         turns = [Counter(turn) for turn in schedule]
         for pair in dict.fromkeys(chain.from_iterable(schedule)):
-            # Number of trials of this match → number of lists with this number
+            # Number of trials of this match in a list → number of lists with so many trials of it
             lists = Counter(turn[pair] for turn in turns if turn[pair])
             new = [play(pair, n_lists, n_trials) for n_trials, n_lists in sorted(lists.items())]
             outcomes[pair] = np.concatenate([outcomes[pair], *new])
@@ -357,7 +358,7 @@ def expected_size(
 
 
 def _strengths(accuracies: FloatArray) -> FloatArray:
-    """Return strengths of the models; their differences predict the models' mean accuracies."""
+    """Return a strength of each model; differences of strengths predict the mean accuracies."""
     from scipy.special import ndtr
 
     strengths = np.zeros(len(accuracies))
