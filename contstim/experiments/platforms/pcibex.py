@@ -223,7 +223,7 @@ def _number(row: Row, name: str) -> float:
 
 
 def _lines(path: Path) -> Iterator[Row | InputError]:
-    """Yield a row or an error for each line of data; comments above give the column names."""
+    """Yield a row or an error for each line of data; earlier comment lines name the columns."""
     names: dict[int, str] = {}  # column number (from 1) → name
     lines = read_data(path).split("\n")
     for line_number, line in enumerate(lines, start=1):

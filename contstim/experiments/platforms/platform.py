@@ -6,8 +6,8 @@
 
 A platform is a module with one `Platform`, listed in `PLATFORMS` (or in an entry point of your own
 package). `contstim export` and `contstim import` have a command for each platform. The help page of
-a command is the docstring of its function, up to `Args:` or `Raises:`. Its options are the
-keyword-only parameters of the function, declared as in `contstim.options`.
+a command is the docstring of its function, up to `Args:` or `Raises:`. The command's options are
+the keyword-only parameters of the function, declared as in `contstim.options`.
 `contstim.testing.platform.PlatformContract` tests the guarantees of every platform.
 """
 

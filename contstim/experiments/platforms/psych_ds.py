@@ -51,7 +51,7 @@ _VARIABLES: dict[str, dict[str, Any]] = json.loads(template("variables.json"))
 def variable(name: str, *, model: bool = False, scale: Scale = Scale.CONFIDENCE) -> dict[str, Any]:
     """Return the PropertyValue of a column.
 
-    If `model` is set, `name` is the name of a model, and the column contains this model's scores.
+    If `model` is true, `name` is the name of a model, and the column contains this model's scores.
     `scale` determines the description of ratings.
     """
     if model:
@@ -152,7 +152,7 @@ def export_psych_ds(
     folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")
     folder.text(".psychds-ignore", "export.meta.json\n")
     exported = folder.finish(keep_names=keep_names, simulated_participants=origin.simulated)
-    errors, _ = check_psych_ds(exported.path)  # including other files in the folder
+    errors, _ = check_psych_ds(exported.path)  # also checks other files in the folder
     if errors:
         raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
     return replace(exported, message=f"{exported.path} follows the rules of Psych-DS 1.5.")

@@ -15,13 +15,14 @@ interpret cells differently, so a cell must be safe in both programs:
 * A backslash and an n become a new line.
 * In a browser, a cell that begins with = is a formula.
 
-Data (*Data outputs*, *Keyboard*, *Mouse*, *Slider*): a CSV file for each participant, with a row
-for each trial. The columns of the conditions are repeated in each row. A component `rating` writes
-`rating.keys` and `rating.rt` (Keyboard), `rating.response` and `rating.rt` (Slider), or
-`rating.clicked_name` and `rating.time` (Mouse). Times are in seconds. Each entry of the start-up
-dialogue is a column. Newer versions write the values of a mouse as lists in brackets. Cells with a
-comma or a line end are quoted, but quotation marks within these cells are not doubled
-(`saveAsWideText` in `psychopy/data/experiment.py`; issue 7718), so the script saves no sentences.
+Facts on data (*Data outputs*, *Keyboard*, *Mouse*, *Slider*): PsychoPy writes a CSV file for each
+participant, with a row for each trial. The columns of the conditions file are repeated in each row.
+A component (Keyboard, Slider or Mouse) with the name `rating` writes `rating.keys` and `rating.rt`
+(Keyboard), `rating.response` and `rating.rt` (Slider), or `rating.clicked_name` and `rating.time`
+(Mouse). Times are in seconds. Each entry of the start-up dialogue is a column. Newer versions write
+the values of a mouse as lists in brackets. Cells with a comma or a line end are quoted, but
+quotation marks within these cells are not doubled (`saveAsWideText` in
+`psychopy/data/experiment.py`; issue 7718). Therefore, the exported script does not save sentences.
 """
 
 from __future__ import annotations

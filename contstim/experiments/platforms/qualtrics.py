@@ -13,13 +13,13 @@ a block with a fixed order.
 `[[Question:Timing]]` is widely used, but is not in that documentation. So it is written only on
 request. Qualtrics does not document its own file format (QSF), so no such file is written.
 
-Data (*Understanding Your Dataset*, *Timing*): a row for each participant, a column for each
-question. A CSV export has three header rows: names of columns, texts of questions, and JSON with
-import identifiers. Programs that save the file again may omit the third row, or the second and the
-third. Depending on an option of the export, the value -99 marks questions that were seen but not
-answered. `ResponseId` identifies a response; `Status` and `DistributionChannel` mark previews. A
-timing question has columns that end in `_First Click`, `_Last Click`, `_Page Submit` (seconds) and
-`_Click Count`.
+Facts on data (*Understanding Your Dataset*, *Timing*): a table has a row for each participant and a
+column for each question. A CSV export has three header rows: names of columns, texts of questions,
+and JSON with import identifiers. Programs that save the file again may omit the third row, or the
+second and the third. Depending on an option of the export, the value -99 marks questions that were
+seen but not answered. `ResponseId` identifies a response; `Status` and `DistributionChannel` mark
+previews. A timing question has columns that end in `_First Click`, `_Last Click`, `_Page Submit`
+(seconds) and `_Click Count`.
 """
 
 from __future__ import annotations

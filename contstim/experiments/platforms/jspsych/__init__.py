@@ -1,4 +1,6 @@
-"""A jsPsych page in a folder, for any web server, for `contstim collect`, or for use from a disk.
+"""A jsPsych page in a folder.
+
+A web server or `contstim collect` can serve the page, or a browser can open it from a disk.
 
 study       the researcher's settings; study.json with the groups' trials, texts, and the
             destination of answers

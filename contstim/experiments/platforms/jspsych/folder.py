@@ -338,7 +338,7 @@ _BRACKETS = re.compile(r"\[[^\]\n]+\](?!\()")
 
 
 def unfilled_warning(folder: Path) -> str:
-    """Return a warning about placeholders (in square brackets) in the texts; empty without any."""
+    """Return a warning about placeholders in square brackets; empty if the texts have none."""
     # Only the placeholders of the default texts count; researchers may write other brackets
     defaults = "".join(text_of(name, language) for name in TEXTS for language in LANGUAGES)
     unfilled = []

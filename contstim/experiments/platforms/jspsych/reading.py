@@ -137,7 +137,7 @@ def _parse_answer(
     trial = by_id.get(answer.trial_id)
     # `import_files` reports unknown trials
     scale = trial.scale if trial else Scale.CONFIDENCE
-    # `response` counts from the left, `rating` from sentence_1
+    # Low values of `response` prefer the left sentence, low values of `rating` prefer sentence_1
     rating = answer.rating if answer.left == 1 else scale.mirrored(answer.rating)
     response = _cell(row, "response")
     if response != "":
