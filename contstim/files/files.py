@@ -27,9 +27,9 @@ def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
     """Write a file atomically: yield a temporary path, which replaces the target on success.
 
     If the run is interrupted, the target is unchanged. Missing folders are created. If the target
-    is a link, the linked file is replaced. The new file has the permissions of the old file. With
-    `private`, only the owner may read the new file. If the target is a device or a pipe, such as
-    `/dev/stdout`, the content is copied to the target.
+    is a link, the linked file is replaced. The new file has the permissions of the old file. If
+    `private` is true, only the owner may read the new file. If the target is a device or a pipe,
+    such as `/dev/stdout`, the content is copied to the target.
 
     Raises:
         InputError: if the target cannot be written, or the text cannot be encoded as UTF-8.

@@ -74,8 +74,8 @@ def claims(
     yield "sentences", "4,178, 2 without a judgement", ours
     ours = f"{len(judgements.pairs):,}, {len(evaluation.excluded)} not evaluated"
     yield "minimal pairs", "2,393, 28 not evaluated", ours
-    # The paper also counts pairs without a judgement as pairs that meet the ADC. These pairs are
-    # not evaluated here, so they are added to our counts.
+    # The paper counts a pair as meeting the ADC if one of its sentences has no judgement. Such
+    # pairs are not evaluated here, so they are added to our counts.
     n_unjudged_pairs = sum(
         bool({p.acceptable, p.unacceptable} & unjudged) for p in judgements.pairs
     )

@@ -64,7 +64,8 @@ def unescape_formula(text: str, mark: str = APOSTROPHE) -> str:
 
 
 def _is_formula(text: str, mark: str) -> bool:
-    # A text that begins with marks and then a sign needs one more mark: it looks escaped already
+    # A text that begins with marks and then one of the signs already looks escaped, so it needs one
+    # more mark
     return re.match(f"{mark}*[{re.escape(FORMULA_SIGNS)}]", text) is not None
 
 
@@ -158,7 +159,10 @@ class Response:
 
     @property
     def button(self) -> int | None:
-        """Rating whose low values prefer the left sentence; None if not recorded, 0 is valid."""
+        """Rating, mirrored if sentence_2 was on the left, so that low values prefer the left side.
+
+        None if the rating or the side was not recorded. 0 is a valid value of a slider.
+        """
         if self.rating == UNRATED or self.left == UNKNOWN:
             return None
         return self.rating if self.left == 1 else self.scale.mirrored(self.rating)
