@@ -44,8 +44,8 @@ class Help:
         above: exclusive lower bound.
         below: exclusive upper bound.
         metavar: placeholder for the value, such as `LOW-HIGH`; by default its type.
-        panel: heading in the help of a command; by default the option is listed with the most
-            common options.
+        panel: heading under which the help of a command lists the option. By default, the option
+            is listed with the most common options.
         folder: whether an input path may be a folder.
         content: required content of a file (`contstim.steps.paths`). It is checked before a study
             runs.
@@ -133,7 +133,7 @@ class Help:
 
 @dataclass(frozen=True)
 class Aside(Help):
-    """Help on a setting, such as the device, whose change never makes a result stale.
+    """Help on a setting that never makes a result stale when it changes, such as the device.
 
     A study computes stale results again.
     """
@@ -165,7 +165,8 @@ class Writes(Help):
             a step has a default path, and its other outputs are optional.
         part: name of the file with the content `kind` in the output folder; empty if the output
             itself has this content.
-        when: name of a property of the step. A study has this output only if the property is true.
+        when: name of a Python property of the step. A study has this output only if the property is
+            true.
     """
 
     beside: tuple[str, ...] = ()

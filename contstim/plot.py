@@ -1,7 +1,7 @@
 """Figures of reports, as editable axes of matplotlib.
 
 Every function returns the axes of one figure, in reading order. A heat map has two axes:
-the map and its colour scale. Notebooks display the figure; in other programs, call
+the map and its colour scale. Notebooks display the figure. In a script, call
 `matplotlib.pyplot.show`. To write the figure, call `axes[0].figure.savefig`. If a report has
 several figures, the argument `name` selects a figure by the name of its file, without the suffix.
 To replace the title of a figure, set a new title on the left::
@@ -46,12 +46,12 @@ __all__ = [
 
 
 def agreement(scores: ScoreTable) -> list[Axes]:
-    """Plot, for every two models, the share of sentence pairs that both order in the same way."""
+    """Plot the share of sentence pairs that two models order in the same way, for every two."""
     return _draw(lambda: agreement_map(scores))
 
 
 def ranks(scores: ScoreTable) -> list[Axes]:
-    """Plot ranks of sentences, with a panel for every two models (at most twelve panels).
+    """Plot ranks of sentences; each panel compares two models (at most twelve panels).
 
     Raises:
         InputError: if there are fewer than two models.
@@ -96,8 +96,8 @@ def analysis(
             `accuracy-overall`. Other names are `accuracy-SCOPE` for a set of trials,
             `agreement-random-natural`, `dominance-CONDITION`, `roles-natural-synthetic`, `ranks`
             and `reliability`.
-        pair: two models for `ranks`. By default, these are the two models most consistent with
-            participants, among models that trials compare.
+        pair: two models for the figure `ranks`. By default, the two models that are most consistent
+            with participants, among the models that trials compare.
 
     Raises:
         InputError: if the analysis has no such figure, or no trial compares the two models.
@@ -148,7 +148,8 @@ def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") ->
 def desiderata(desiderata: Desiderata) -> list[Axes]:
     """Plot the scores of each model against sentence length, word frequency and reference scores.
 
-    Reference scores are scores under a causal model. They are missing if the evaluation has none.
+    Reference scores are scores under a causal model. If the evaluation has no reference scores, the
+    figure lacks them.
     """
     from contstim.evaluation.desiderata import desiderata_figure
 

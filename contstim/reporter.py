@@ -14,7 +14,7 @@ _ITEMS_PER_UPDATE = 10_000
 
 
 class Reporter:
-    """Receiver of messages and progress. This class ignores them; its subclasses print them."""
+    """Receiver of messages and progress. This class ignores both; its subclasses print them."""
 
     def __enter__(self) -> Self:
         return self
@@ -46,7 +46,7 @@ class Reporter:
             done: number of finished parts; in the first call of a resumed task, the number finished
                 before the interruption.
             total: number of all parts; None if unknown.
-            note: text about the current state, such as the loss of a network.
+            note: text about the current state, such as the loss of a neural network.
         """
 
     def show(self, tables: Callable[[], Iterable[Part]]) -> None:

@@ -59,9 +59,9 @@ def panels(
 ) -> tuple[Figure, NDArray[Any]]:
     """Make a figure with n columns of panels; each column has `rows` panels.
 
-    At most `across` columns are next to each other. Further columns are below these columns. Width
-    and height of a panel are in inches. `shared` are options of `Figure.subplots` about shared
-    axes.
+    At most `across` columns are next to each other. Further columns are placed below. `width` and
+    `height` of a panel are in inches. `shared` are the options of `Figure.subplots` that make
+    panels share axes, such as `sharex`.
 
     Returns:
         Figure, and axes, (rows, n).
@@ -70,7 +70,8 @@ def panels(
     down = rows * ceil(n / across)
     figure = new_figure(0.4 + width * across, 0.4 + height * down)
     grid = figure.subplots(down, across, squeeze=False, **shared)
-    # Place blocks of `rows` rows next to each other: (rows, n + unused panels)
+    # The grid consists of blocks of `rows` rows, one below the other. Place the blocks next to
+    # each other: (rows, n + unused columns)
     axes_grid = np.hstack(np.split(grid, down // rows))
     unused: Iterable[Axes] = axes_grid[:, n:].flat
     for axes in unused:
@@ -89,7 +90,7 @@ def widest(labels: Iterable[str]) -> float:
 
 
 def styled() -> AbstractContextManager[None]:
-    """Return the context manager in which figures must be made and saved."""
+    """Return a context manager that sets the style; make and save figures only within it."""
     import matplotlib as mpl
 
     return mpl.rc_context(_STYLE)
@@ -200,9 +201,9 @@ def heat_map(
 ) -> Figure:
     """Draw a heat map with a number in each cell.
 
-    Cells are square if rows and columns have the same names. With `middle`, the colour scale is
-    diverging and symmetric about this value, such as chance. Otherwise, the colour scale is
-    sequential, from the smallest value (rounded down to a tenth) to 1.
+    Cells are square if rows and columns have the same names. If `middle` is given (for example,
+    chance), the colour scale is diverging and symmetric about `middle`. Otherwise, the colour scale
+    is sequential, from the smallest value (rounded down to a tenth) to 1.
 
     Values are at most 1, (n_rows, n_columns); nan leaves a cell empty. `numbers` is the format of
     the numbers. For example, the value 0.256 is written as
@@ -214,7 +215,7 @@ def heat_map(
     square = list(rows) == list(columns)
     label_width, label_height = widest(rows), _SLOPE * widest(columns)
     across, down = (_SQUARE, _SQUARE) if square else (_ACROSS, _DOWN)
-    # Cells are high enough for the label of the row axis, and for three numbers at the colour bar
+    # Cells are high enough for the label of the row axis and for three numbers at the colour bar
     down = max(down, _MIN_HEIGHT / len(rows), widest([row_label or " "]) / len(rows))
     across = down if square else across
     # The sloping name of the first column may need more space than the names of rows

@@ -140,7 +140,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Details:
-    """Parts that a reader can unfold; in Markdown, parts under a bold line."""
+    """Parts that a reader can unfold. In Markdown, the parts are shown below a bold line."""
 
     summary: str
     parts: Sequence[Part]
@@ -296,7 +296,7 @@ LONGEST = 28
 
 
 def names_for_tables(models: Sequence[str]) -> dict[str, str]:
-    """Return model name → name in tables. If one of the names is long, all names are shortened."""
+    """Return model name → name in tables. If any model name is long, all names are shortened."""
     is_short = all(len(name) <= LONGEST for name in models)
     return dict(zip(models, models if is_short else short_names(models), strict=True))
 

@@ -71,8 +71,9 @@ def stimuli_report(
         title: title of the page.
         stimuli: triplets, pairs and trials, in the order to show.
         scores: log-probabilities of the sentences, nats. Triplets contain the scores of their
-            models. With `scores`, the page also shows how often the models agree.
-        flagged: flags of the stimuli. The page shows only how many stimuli have flags.
+            models. If `scores` is given, the page also shows how often the models agree.
+        flagged: flags of the stimuli. A flag marks an item that a reviewer should look at. The page
+            shows only how many stimuli have flags.
 
     Raises:
         InputError: if there are no stimuli, or a pair without scores has no texts.
@@ -139,7 +140,7 @@ def arrows_figure(triplets: Sequence[Triplet], scores: ScoreTable | None = None)
     """Draw arrows from natural to synthetic sentences, in a panel for each pair of models.
 
     The axes are scores under the two models: log-probabilities in nats, or scores in other units.
-    At most six pairs are shown. All sentences of `scores` are drawn as grey dots.
+    At most six pairs of models are shown. All sentences of `scores` are drawn as grey dots.
     """
     pairs = grouped(((triplet.model_1, triplet.model_2), triplet) for triplet in triplets)
     shown = dict(islice(pairs.items(), _MAX_PANELS))
@@ -269,7 +270,7 @@ def log_probs(
 ) -> dict[str, list[float]]:
     """Return model → scores of the stimulus's sentences, such as log-probabilities in nats.
 
-    A triplet contains the scores of its two models; other scores come from `scores`.
+    A triplet contains the scores of its two models. All other scores come from `scores`.
 
     Raises:
         ScoreError: if the scores lack a sentence or a model.

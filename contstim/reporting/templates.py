@@ -1,5 +1,7 @@
 """Make reports from Markdown templates, and find cited works in the bibliography.
 
+A template looks like this::
+
     ## Trials
 
     {{ quantity(trials, "trial") }} in {{ groups }} groups. **To fill in: who took part?**
@@ -7,8 +9,8 @@
     | condition | trials |
     | --- | ---: |
 
-Jinja2 inserts the values. Values are plain text: characters with a meaning in Markdown are escaped.
-Whole numbers are written as `1,200`.
+Jinja2 inserts the values. Values are plain text: their characters with a meaning in Markdown are
+escaped. Whole numbers are written with commas, as in `1,200`.
 """
 
 from __future__ import annotations

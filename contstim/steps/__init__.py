@@ -76,7 +76,7 @@ def step_names() -> list[str]:
 
 
 def step_named(name: str) -> type[Step[Any]] | None:
-    """Return the step of a command; None if a platform has no such export or import."""
+    """Return the step of the command `name`; None if a platform has no such export or import."""
     word, _, kind = name.partition(" ")
     if word in ("export", "import"):
         of_platform = import_target(f"contstim.steps.platforms:{word}_step")

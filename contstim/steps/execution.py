@@ -85,8 +85,8 @@ class Execution:
 class ScoringExecution(Execution):
     """Options for executing the scoring of sentences."""
 
-    # The executor `interleaved` is missing. A search does not fill a batch, so `interleaved` lets
-    # searches share batches. Scoring fills its batches
+    # The executor `interleaved` is left out: it lets searches share batches, because one search
+    # does not fill a batch. Scoring fills its batches without this executor
     executor: Annotated[
         Literal["local", "processes", "ray"],
         Aside("Where tasks run: in this process, in several processes, or on Ray."),
@@ -140,7 +140,7 @@ class ScoringExecution(Execution):
     def progress(
         self, reporter: Reporter, n_sentences: int, items: str = ""
     ) -> Callable[[Scorer, int], None]:
-        """Make a callback that shows a bar for each model or, with workers, one bar for all.
+        """Make a callback that shows a progress bar for each model; with workers, one bar for all.
 
         Args:
             reporter: shows the bars.
@@ -152,7 +152,7 @@ class ScoringExecution(Execution):
         """
         together = not self.is_local
         done: Counter[str] = Counter()
-        names: set[str] = set()  # models that have scored a sentence
+        names: set[str] = set()  # models that have scored at least one sentence
 
         def advance(model: Scorer, number: int) -> None:
             names.add(model.name)

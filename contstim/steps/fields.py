@@ -108,21 +108,21 @@ Uncapped = Annotated[
 
 
 def load_words(limits: _Limits) -> _Limits:
-    """Return the settings. The names of files of words are replaced by the words in these files.
+    """Return the settings; if a setting names a file of words, the words replace the file name.
 
     Raises:
         InputError: if a file cannot be read.
     """
     read: dict[str, Any] = {}
     for name in (name for name in _WORDS if hasattr(limits, name)):
-        # A text is the name of a file if such a file exists, otherwise a word
+        # A value is the name of a file if such a file exists; otherwise, it is a word
         lists = (Vocabulary.load(t).words if is_file(t) else (t,) for t in getattr(limits, name))
         read[name] = tuple(sorted({word.lower() for words in lists for word in words}))
     return replace(limits, **read)
 
 
 def files_of_words(limits: SearchSettings) -> list[Path]:
-    """Return the files named by the settings of a search: lists of words, and table of tags."""
+    """Return the files that the settings of a search name: lists of words, and table of tags."""
     words = [Path(text) for name in _WORDS for text in getattr(limits, name, ()) if is_file(text)]
     return words if limits.tags is None else [*words, Path(limits.tags)]
 
@@ -131,7 +131,7 @@ def uncapped_words(uncapped: Path | None, word_cap: int | None) -> frozenset[str
     """Return the words whose number of uses is not limited by `word_cap`.
 
     Raises:
-        InputError: if a file is set without a cap, or cannot be read.
+        InputError: if the file `uncapped` is set but `word_cap` is not, or if it cannot be read.
     """
     if uncapped is None:
         return REPEATABLE_ENGLISH

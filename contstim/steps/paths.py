@@ -29,7 +29,7 @@ def identity(path: Path | str) -> Path:
     """Return one path for all names of the same file: without links, `..` and upper case.
 
     Many file systems ignore case. They also ignore whether an accented letter is stored as one
-    character or as two. In the returned path, it is one character (NFC).
+    character or as two. In the returned path, an accented letter is one character (NFC).
     """
     return Path(unicodedata.normalize("NFC", os.path.realpath(path)).casefold())
 
@@ -188,7 +188,8 @@ def check_content(path: Path, content: str) -> None:
         read_reviews([path])
     elif content == "responses":
         # Without a record, the scale is unknown here. `read_responses` would then refuse ratings of
-        # 1 and 2, because their scale is unclear. If any scale is passed, it accepts all ratings
+        # 1 and 2, because their scale is unclear. If a scale is passed, `read_responses` accepts
+        # all ratings
         scale = None if record_path(path).is_file() else Scale.CONFIDENCE
         with warnings.catch_warnings():
             # The step that reads the responses will print the warnings

@@ -198,7 +198,7 @@ def _measure_times(
 def _tell(scored: ModelScores, reporter: Reporter) -> None:
     tell_vocabulary(scored.name, str(scored.convention["rule"]), scored.unknown, reporter)
     if scored.lower_bounds is not None and scored.log_probs is not None:
-        # The lower bound of a mixture is the mean log-probability over orders of words
+        # The lower bound of the score of a mixture is the mean log-probability over orders of words
         gap = (scored.log_probs - scored.lower_bounds).mean()
         reporter.say(
             f"  {scored.name}: scores are on average {gap:.2f} nats above the mean over orders."

@@ -67,7 +67,7 @@ class ChangedSentences:
     """Sentences with scores, for printing with highlighted new words.
 
     Attributes:
-        natural: natural sentence. The new words in the other sentences replace some of its words.
+        natural: natural sentence. In the other sentences, new words replace some of its words.
         rows: label, sentence, and its score under each model. Scores of language models are
             log-probabilities in nats.
         names: model name → short name for printing.
@@ -115,7 +115,7 @@ class Field:
             dashes instead of underscores.
         hint: type with annotations.
         default: default value; `MISSING` if the field is required.
-        group: name of the step's field that contains the group; empty for a field in no group.
+        group: name of the step's field that contains the group; empty if the field is in no group.
         panel: heading in the help under which the option is listed.
     """
 
@@ -155,8 +155,8 @@ class Step(Generic[Value]):
     version: ClassVar[int] = 1
     saved_results: ClassVar[str] = ""  # sentence about the results that an interrupted run saves
     leave_out: ClassVar[frozenset[str]] = frozenset()  # names of fields that are not options
-    # A study sets some fields, such as `seed`, to the same value in all steps. In this step, the
-    # fields with the following names do not take the value of the study
+    # A study sets some fields, such as `seed`, to the same value in all steps. The fields named
+    # here do not take the value of the study in this step
     separate_fields: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, *, name: str, version: int = 0) -> None:
@@ -424,7 +424,7 @@ fields_of: Callable[..., tuple[Field, ...]] = cache(_fields_of)
 
 
 def arguments_of(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that create a dataclass, by field: checked values and groups.
+    """Return the arguments that create a dataclass: name of a field → checked value or group.
 
     `values` maps names to values: names of fields of the dataclass, or of fields of its groups. A
     group is a dataclass of settings (`Field`).

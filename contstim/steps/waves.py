@@ -295,7 +295,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     ) -> tuple[list[Answer], int]:
         """Return the answers that count, and the number of finished but excluded participants.
 
-        A list counts when enough participants have finished it. No participant is added to a
+        A list is counted when enough participants have finished it. No participant is added to a
         counted list. Otherwise, answers to a list could decide whether further participants see
         this list, and the e-values (evidence for a model) would not be valid.
         """

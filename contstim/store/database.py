@@ -104,7 +104,7 @@ class Store:
         # transactions, but does not damage the file
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
-        # Fails if another process uses the file
+        # This statement fails if another process uses the file
         self._connection.execute("BEGIN EXCLUSIVE")
         if not is_ours:
             make_tables(self._connection, "contstim.store", APPLICATION_ID, LAYOUT)
@@ -121,7 +121,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Write all changes within the `with` statement, or none after an error or interrupt.
+        """Write all changes within the `with` statement; after an error or interrupt, write none.
 
         Raises:
             StoreError: if the disk is full or the file cannot be written.

@@ -9,9 +9,10 @@ share      the number of selected candidates of a cell
 
 Shares are as even as possible (leximin): as few cells as possible have a share of 0, then as few as
 possible have a share of 1, and so on. An integer linear program (see `solver`) finds such shares.
-For each k = 1, 2, …, the program has a column for every cell: level k of the cell, which is 0 or 1.
-The sum of a cell's levels is at most the cell's share. The program maximises the number of cells
-whose level 1 is 1, then the number of cells whose level 2 is 1, and so on.
+For each k = 1, 2, …, the program has one variable (column) for every cell. This variable is called
+level k of the cell, and is 0 or 1. The sum of a cell's levels is at most the cell's share. The
+program maximises the number of cells whose level 1 is 1, then the number of cells whose level 2 is
+1, and so on.
 """
 
 from __future__ import annotations
@@ -51,9 +52,10 @@ if TYPE_CHECKING:
     from contstim.optimization.selection.question import MinimalPairObjective
     from contstim.optimization.selection.solver import Solution
 
-# The margin of a pair is the difference of its two log-probabilities under a model, nats. Two
-# values were fitted to choices between natural sentences in the study of 2023 (Golan et al.): the
-# log odds of a choice for each nat of the margin, and the margin above which they are constant
+# The margin of a pair is the difference of its two log-probabilities under a model, nats. Both
+# values were fitted to choices between natural sentences in the study of 2023 (Golan et al.).
+# `_SLOPE`: log odds of a choice for each nat of the margin
+# `_LIMIT`: margin above which the log odds do not increase, nats
 _SLOPE, _LIMIT = 0.055, 27.0
 
 
@@ -65,10 +67,10 @@ def select_minimal_pairs(
 ) -> MinimalPairSelection:
     """Select, for every two models, the minimal pairs on which their verdicts differ most.
 
-    A model is right if it prefers the acceptable sentence. Of the pairs selected for two models,
-    each model is right in half. No sentence is in two pairs. The pairs are spread as evenly as
-    possible over paradigms; see the module. Of all sets that satisfy these rules, the selected set
-    has the best objective.
+    A model is right if it prefers the acceptable sentence. For every two models, the first model is
+    right in half of the selected pairs, and the second model in the other half. No sentence is in
+    two pairs. The pairs are spread as evenly as possible over paradigms (see the docstring of the
+    module). Of all sets that satisfy these rules, the selected set has the best objective.
 
     After a review, sentences of rejected items are excluded. As many other reviewed minimal pairs
     as possible are selected again, even if the numbers of pairs then become less even.
@@ -110,15 +112,18 @@ def select_minimal_pairs(
 
 
 class _Candidates:
-    """Candidates, and the program that selects from them; see the module for terms.
+    """Candidates, and the program that selects some of them.
+
+    The docstring of the module defines the terms.
 
     Attributes:
         groups: (model that is wrong, model that is right) of each half.
         costs: (n_candidates,) values of the candidates, negated.
-        kept: identifier of a kept item (reviewed and not rejected) → its candidate.
+        kept: identifier of a kept item → index of its candidate. A kept item was reviewed and not
+            rejected.
         lost: kept items that are not candidates.
-        even_share: largest share in the most even selection under the assumption that no two halves
-            need the same sentences or words.
+        even_share: largest share in the most even selection. This number ignores that two halves
+            may need the same sentences or words.
 
     Raises:
         InfeasibleError: if a half has too few candidates.
@@ -153,14 +158,15 @@ class _Candidates:
         self._sizes, self.even_share = sizes, int(group_limits.max())
         order = np.lexsort((self.costs, self._cell))
         in_order = self._cell[order]
-        # Rank of a candidate in its cell by cost, minus the expected largest share of its half
+        # Rank of a candidate by cost among the candidates of its cell, minus the largest share that
+        # is expected in its half
         self._order = np.empty_like(order)
         self._order[order] = np.arange(len(order)) - np.searchsorted(in_order, in_order)
         self._order -= np.repeat(group_limits, len(self._names))[self._cell]
         self._order[[*self.kept.values()]] = -1
 
     def _kept_cells(self, differ: BoolArray) -> dict[str, tuple[int, int]]:
-        """Return identifier of a kept item → row and half; set `lost`."""
+        """Return identifier of a kept item → (row of the pair, index of the half); set `lost`."""
         review = self._review
         self._all_kept = [] if review is None else review.kept_items(ItemKind.MINIMAL_PAIR)
         items = {name: item for of_file in self._all_kept for name, item in of_file.items()}
@@ -188,7 +194,7 @@ class _Candidates:
         return np.array([pair.good.words in words or pair.bad.words in words for pair in pairs])
 
     def program(self, n_levels: int) -> Program:
-        """Build the program with columns for candidates, and for levels 1 … n_levels of cells."""
+        """Build the program; its columns are the candidates, then levels 1 … n_levels of cells."""
         n_candidates, rules = len(self.costs), self._rules()
         # A cell with fewer than k candidates has no column for level k
         cells = np.flatnonzero(self._sizes)
@@ -242,9 +248,9 @@ class _Candidates:
     def _verdicts(self, floor: float | None) -> FloatArray:
         """Return verdicts, (n_pairs, n_models).
 
-        A verdict is 1 if the acceptable sentence is likelier, and -1 if the other one is. The
-        verdict is 0 for ties, and for pairs that cannot be selected. `floor` is the minimum
-        log-probability per word, nats.
+        A verdict is 1 if the acceptable sentence is likelier, and -1 if the other sentence is
+        likelier. The verdict is 0 for ties, and for pairs that cannot be selected. `floor` is the
+        minimum log-probability per word, nats.
         """
         scores = self._scores
         sides = [(pair.good, pair.bad) for pair in scores.pairs]
@@ -281,7 +287,7 @@ class _Candidates:
     def _group_limits(self, sizes: IntArray) -> IntArray:
         """For each half, return the smallest limit on shares that allows enough pairs, (n_groups,).
 
-        `sizes` are numbers of candidates of cells, (n_groups, n_paradigms).
+        `sizes` are the numbers of candidates in each cell, (n_groups, n_paradigms).
         """
         need = self._need
         limits = np.arange(1, need + 1)
@@ -317,7 +323,10 @@ class _Candidates:
 def _shared(
     scores: MinimalPairScores, question: MinimalPairQuestion
 ) -> Iterator[tuple[int, str, int]]:
-    """Yield (row of a pair, name of a rule on its sentences or words, maximum of the rule)."""
+    """Yield (row of a pair, name of a rule, maximum number of selected pairs under the rule).
+
+    Each rule is about one sentence or one word of the pair.
+    """
     lemma = tag_table(question.tags).lemma
     for row, pair in enumerate(scores.pairs):
         both = (pair.good, pair.bad)
@@ -339,7 +348,8 @@ def _verdict_table(
     rows: list[tuple[object, ...]] = []
     is_right = dict(zip(scores.models, (scores.margins > 0).T, strict=True))
     for both in combinations(scores.models, 2):
-        # In each paradigm, 0: both are right, 1: only the first, 2: only the second, 3: neither
+        # In each paradigm, 0: both models are right, 1: only the first, 2: only the second,
+        # 3: neither
         kind = 4 * paradigm + 3 - 2 * is_right[both[0]] - is_right[both[1]]
         counts = np.bincount(kind, minlength=4 * len(names)).reshape(-1, 4)
         rows += (

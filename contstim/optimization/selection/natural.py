@@ -1,9 +1,9 @@
 """Exact selection of controversial natural pairs (Golan et al. 2023, Eqs. 5-6).
 
-A stratum is a set of sentences that are ranked among each other. With `same_length`, a stratum has
-the sentences with the same number of words. Otherwise, it has all sentences. A source is an ordered
-pair of models: the first model rejects the sentences of the source, and the second model accepts
-them.
+A stratum is a set of sentences that are ranked among each other. If the option `same_length` is
+set, there is one stratum for each number of words. Otherwise, one stratum has all sentences. A
+source is an ordered pair of models: the first model rejects the sentences of the source, and the
+second model accepts them. `Stratum.admits` states the conditions.
 """
 
 from __future__ import annotations
@@ -56,13 +56,14 @@ if TYPE_CHECKING:
 class Stratum:
     """Sentences that are ranked among each other, and the program that selects pairs of them.
 
-    Candidates of the program are the kept pairs, then the sentences of each source. A kept pair is
-    a pair that was reviewed and not rejected.
+    The candidates of the program are the kept pairs, followed by the sentences of each source. A
+    kept pair was reviewed and not rejected.
 
     Attributes:
         words: number of words of each sentence; 0 if lengths may differ.
-        rows: (n,) rows of the sentences in the table, ascending. Other arrays have the same order.
-        usable: (n,) mask of the sentences that the rules about sentences allow.
+        rows: (n,) rows of the sentences in the table, ascending. The other arrays list the
+            sentences in this order.
+        usable: (n,) mask of the sentences that the rules about single sentences allow.
         counts: pair of models → number of sentence pairs to select. Each key names the models in
             the order of the table.
         agreeing: whether the model that rejects a sentence may rank it at or above the median.
@@ -81,7 +82,7 @@ class Stratum:
 
     @cached_property
     def doubled(self) -> IntArray:
-        """Doubled ranks, 2 … 2n, (n_models, n). Doubled mean ranks of ties are whole numbers."""
+        """Ranks, times 2 (so that mean ranks of ties are whole numbers), 2 … 2n, (n_models, n)."""
         return np.stack([doubled_ranks(column) for column in self.table.log_probs[self.rows].T])
 
     @cached_property
@@ -100,8 +101,8 @@ class Stratum:
 
         The accepting model must rank the sentence at or above the median. Unless `agreeing`, the
         rejecting model must rank the sentence below the median. In a pair of such sentences, each
-        model prefers the sentence that the other model rejects. The arguments are doubled ranks,
-        (n,).
+        model prefers the sentence that the other model rejects. The arguments are doubled ranks
+        under the rejecting and the accepting model, (n,) each.
         """
         below = 2 * len(self.rows) + 1 if self.agreeing else len(self.rows)
         return (rejecting < below) & (accepting >= len(self.rows))
@@ -146,7 +147,7 @@ class Stratum:
 
     @cached_property
     def free(self) -> tuple[BoolArray, BoolArray]:
-        """Two masks, (n,) each: usable sentences without rejected ones; sentences in kept trials.
+        """Two masks, (n,) each: usable sentences that were not rejected; sentences in kept trials.
 
         A kept trial was reviewed and not rejected.
         """
@@ -165,8 +166,8 @@ class Stratum:
     def arcs(self) -> tuple[IntArray, IntArray, IntArray]:
         """Index of the source, index of the sentence, and doubled rank of each candidate sentence.
 
-        See `select_natural` for the choice of candidates. Sentences in kept trials count as the
-        most expensive ones.
+        The docstring of `select_natural` explains the choice of candidates. Sentences in kept
+        trials are treated as more expensive than all other sentences.
         """
         doubled, (free, is_in_trial) = self.doubled, self.free
         keys = doubled + is_in_trial * (2 * doubled.shape[1] + 1)
@@ -201,7 +202,7 @@ class Stratum:
         kept_costs = np.rint(2 * len(self.rows) * both_ranks)
         number = {source: k for k, source in enumerate(self.sources)}
         both = [(number[p.model_1, p.model_2], number[p.model_2, p.model_1]) for p in pairs]
-        # Two rules concern each candidate sentence, and four rules concern each kept pair
+        # Each candidate sentence is subject to two rules, and each kept pair to four rules
         columns = np.concatenate([np.repeat(np.arange(n_kept), 2), n_kept + np.arange(len(ranks))])
         kept_sources = np.array(both, dtype=np.int64).reshape(-1)
         all_sources = np.concatenate([kept_sources, sources])
@@ -257,8 +258,9 @@ def strata(
 ) -> list[Stratum]:
     """Return the strata from which pairs are selected independently.
 
-    With `same_length`, the number of pairs of a length is proportional to the number of sentences
-    of this length. Lengths without pairs are omitted.
+    If `same_length` is set, each length (number of words) has a stratum. Its number of pairs is
+    proportional to its number of sentences. Lengths for which this number of pairs is 0 are
+    omitted.
 
     Raises:
         InputError: if there are fewer than two models, or a count is for models that the table
@@ -342,15 +344,15 @@ def select_natural(
     In a pair of sentences s1 and s2, model m1 rejects s1, and model m2 rejects s2. The selection
     minimises the sum of r(s1|m1) + r(s2|m2) over all selected pairs. Here, r is the fractional rank
     in the stratum. Each pair satisfies r(s1|m2) >= 0.5 and r(s2|m1) >= 0.5. Unless `agreeing` is
-    set, the pair also satisfies r(s1|m1) < 0.5 and r(s2|m2) < 0.5. Then each model prefers the
-    sentence that the other model rejects. No sentence is in two pairs. The sum does not depend on
-    which s1 is matched with which s2; see `match_sentences`.
+    set, the pair also satisfies r(s1|m1) < 0.5 and r(s2|m2) < 0.5. With these four conditions, each
+    model prefers the sentence that the other model rejects. No sentence is in two pairs. The sum
+    does not depend on which s1 is matched with which s2; see `match_sentences`.
 
     Let D be the number of sentences that all sources need together. The cost of a sentence is its
     rank under the model that rejects it. The program contains only the D cheapest admissible
-    sentences of each source. These sentences suffice: a selection with a more expensive sentence
-    has only D - 1 other sentences. So one of the D cheapest sentences is free to replace this
-    sentence.
+    sentences of each source. These sentences suffice: if a selection has a more expensive sentence,
+    its other sentences are only D - 1. So at least one of the D cheapest sentences is not selected,
+    and can replace the more expensive sentence.
 
     After a review, sentences of rejected items are excluded. As many other reviewed pairs as
     possible are selected again, even if the sum of ranks increases.
@@ -435,9 +437,9 @@ def match_sentences(
     """Match sentences of two lists one to one, so that the sentences of a pair are similar.
 
     Sort each list: statements before questions, then by length (characters without the end mark),
-    then by row number. Match sentences with the same index in the sorted lists. So as few questions
-    as possible are matched with statements. If no question is matched with a statement, the summed
-    difference in length is minimal. Without texts, sort rows only by number.
+    then by row number. Match sentences with the same index in the sorted lists. This order matches
+    as few questions as possible with statements. If no question is matched with a statement, the
+    sum of the differences in length is minimal. If `sentences` is None, sort rows only by number.
     """
 
     def key(row: int) -> tuple[bool, int, int]:

@@ -3,8 +3,8 @@
 A question has the settings of a selection. A selection has stimuli, and a certificate that proves
 how good these stimuli are. "2023" is the study of Golan et al. (2023).
 
-Each model accepts one sentence of a pair and rejects the other sentence. Without the option
-`agreeing`, the rejected sentence is less likely under the model.
+Each model accepts one sentence of a pair and rejects the other sentence. Unless the option
+`agreeing` is set, the rejected sentence is less likely under the model.
 """
 
 from __future__ import annotations
@@ -94,8 +94,9 @@ class TripletRules:
             by p(n|m2), where m1 and m2 are the two models. The same number of triplets is selected
             from each group.
         word_cap: maximum number of occurrences of a lemma in the selected sentences.
-        token_balance: maximum difference between two means under a model: the mean number of tokens
-            of the synthetic sentences that it rejects, and that of the sentences that it accepts.
+        token_balance: maximum difference between two mean numbers of tokens under a model: the mean
+            of the synthetic sentences that the model rejects, and the mean of the synthetic
+            sentences that it accepts.
     """
 
     per_pair: Annotated[int, Help("Triplets for each pair of models.", at_least=0)] = 10
@@ -220,8 +221,8 @@ class MinimalPairQuestion:
             log p(acceptable sentence) - log p(other sentence) under a model.
 
             * `margin`: the smaller `|d|` of the two models, nats.
-            * `rank`: the smaller of two fractional ranks: those of `|d|` among all pairs, under
-              each of the two models.
+            * `rank`: the smaller of two fractional ranks. Under each of the two models, `|d|` has
+              a fractional rank among all pairs.
             * `evidence`: the expected log Bayes factor of one answer, nats. The Bayes
               factor compares two hypotheses: participants choose according to one model, or
               according to the other. The probability of the acceptable sentence is logistic(.055
@@ -284,9 +285,9 @@ class Certificate:
               the number of misfits and, after the decimal point, the number of new words. For
               example, 2.034 means 2 misfits and 34 new words.
             * Minimal pairs: the sum of the objective.
-        bound: proven bound on the value of other selections. Earlier goals, for example to keep
-            reviewed items, come first. The bound is for all selections that reach these
-            goals equally well.
+        bound: proven bound on the value of other selections. Some goals, for example to keep
+            reviewed items, have priority over the value. The bound is for all selections that reach
+            these earlier goals equally well.
         status: `optimal` if objective and bound are equal (within 2e-6) and the earlier goals are
             proven optimal; `gap` if the time limit prevented this.
         tie_rule: rule that decides between selections of equal value.
@@ -399,8 +400,9 @@ class MinimalPairSelection(ShownAsTable):
     Attributes:
         pairs: pairs, sorted by models, then in the order of the scores.
         verdicts: columns of a table with a row for each paradigm and two models. Four columns count
-            minimal pairs: both models are right, only the first, only the second, or neither. With
-            a tie, a model is not right. The last column is the number of selected pairs.
+            minimal pairs: both models are right, only the first, only the second, or neither. A
+            model is right if it prefers the acceptable sentence; a tie is not right. The last
+            column is the number of selected pairs.
         changed: reviewed pairs that were not rejected and are not selected again.
     """
 

@@ -43,20 +43,21 @@ class ChangedItem:
 def review_goals(
     kept_items: Sequence[Iterable[str]], candidate_of_item: Mapping[str, int], shows: BoolArray
 ) -> list[FloatArray]:
-    """Build the first goals of a program (see `solver`) after a review; none without a review.
+    """Build the first goals of a program (see `solver`) after a review.
 
     A review has one or several files. The first goals are to select as many kept items as possible:
-    those of the last file, then those of the file before, and so on. The next goal is that as few
-    new items as possible contain a sentence of a kept trial. For such an item, the design would
-    have to change the trial.
+    kept items of the last file, then kept items of the file before, and so on. The next goal is
+    that as few new items as possible contain a sentence of a kept trial. The design would have to
+    change a trial that shares a sentence with a new item.
 
     Args:
         kept_items: identifiers of the kept items of each file of the review, the last file first.
-        candidate_of_item: identifier of a kept item → its candidate, if it has one.
+        candidate_of_item: identifier of a kept item → index of its candidate. Kept items that are
+            not candidates are omitted.
         shows: (n_candidates,) whether a candidate contains a sentence of a kept trial.
 
     Returns:
-        Costs of the candidates for each goal, (n_candidates,) each.
+        Costs of the candidates for each goal, (n_candidates,) each; empty if there was no review.
     """
     goals = [np.zeros(len(shows)) for _ in kept_items]
     shares_sentence = shows.astype(float)
@@ -75,8 +76,8 @@ def changed_items(
 ) -> tuple[ChangedItem, ...]:
     """For each kept item that is not chosen, find a rule that excludes it.
 
-    `chosen` is a mask, (n_candidates,). `hard` are indices of rules. Such a rule is a reason only
-    if the kept items alone break it.
+    `chosen` is a mask, (n_candidates,). `hard` are indices of rules. A rule in `hard` is reported
+    as a reason only if the kept items alone break this rule.
     """
     staying = [candidate for candidate in candidate_of_item.values() if chosen[candidate]]
     changed = [

@@ -35,9 +35,9 @@ SOLVER = "OR-tools HiGHS"
 EXACT = 1e-6  # costs that differ by less are equal
 _SECONDS_OF_DIAGNOSIS = 10.0  # time limit of `least_violations`
 _MIN_SECONDS = 0.001  # to HiGHS, a limit of 0 means no limit
-_MAX_COLUMNS = 20_000  # of a larger program with `order`, only a part is solved at first
-# The first part has the candidates with `order` below `_FIRST`. If this part is infeasible, the
-# limit is multiplied by `_GROWTH`
+_MAX_COLUMNS = 20_000  # if a program has `order` and more candidates, a part is solved first
+# The first part of a large program has the candidates with `order` below `_FIRST`. If this part is
+# infeasible, this limit on `order` is multiplied by `_GROWTH`
 _FIRST, _GROWTH = 3, 8
 
 
@@ -51,7 +51,7 @@ class LinearRule:
     """Rule: lower ≤ sum of the weights of the chosen candidates ≤ upper.
 
     Attributes:
-        members: candidates that have a weight, without duplicates.
+        members: indices of the candidates that have a weight; each index occurs once.
         key: option that loosens the rule; empty if there is none.
     """
 
@@ -83,9 +83,9 @@ class Program:
         lower: (n_rules,) minimum of each rule's sum.
         upper: (n_rules,) maximum of each rule's sum.
         names: (n_rules,) names for messages.
-        keys: (n_rules,) options that loosen the rules; empty if there is none.
-        order: (n_candidates,) candidates of a large program are added in this order, smallest
-            first; None to solve the program with all candidates at once.
+        keys: (n_rules,) options that loosen the rules; a key is empty if there is no such option.
+        order: (n_candidates,) numbers; candidates with the smallest numbers are added first to a
+            large program. None to solve the program with all candidates at once.
     """
 
     goals: Sequence[FloatArray]
@@ -218,11 +218,11 @@ def least_violations(
 
 
 def _minimise(program: Program, costs: FloatArray, seconds: float) -> Solution | None:
-    """Minimise one goal by a linear relaxation, or by branch and bound if values are not whole.
+    """Minimise one goal by a linear relaxation; if its values are not whole, by branch and bound.
 
-    A large program with `order` is first solved for a part of the candidates. Then more candidates
-    are added: those with a reduced cost below the gap between objective and bound. Other candidates
-    cannot improve the choice.
+    If a large program has `order`, it is first solved for a part of the candidates. Then the
+    candidates with a reduced cost below the gap between objective and bound are added. The
+    candidates that are still missing cannot improve the choice.
     """
     n_candidates, first, limits = len(costs), _FIRST, (program.lower, program.upper, seconds)
     order = program.order if n_candidates > _MAX_COLUMNS else None
@@ -276,7 +276,7 @@ def _highs(
     forced: Collection[int] = (),  # columns with a value of at least 1
     integral: bool,
 ) -> tuple[FloatArray, float, float, FloatArray] | None:
-    """Solve a linear program, in whole numbers if `integral`.
+    """Solve a linear program; if `integral`, the values of the columns must be whole numbers.
 
     Returns:
         Values of the columns, (n_columns,); the objective and its proven bound; and the rules' dual
@@ -329,7 +329,11 @@ def _model(
     *,
     integral: bool,
 ) -> Model:
-    """Build OR-tools' model; `sums` and `values` are minima and maxima."""
+    """Build OR-tools' model.
+
+    `sums` are the minima and the maxima of the rules' sums. `values` are the minima and the maxima
+    of the columns.
+    """
     from ortools.math_opt import model_pb2
     from ortools.math_opt.python import mathopt
 

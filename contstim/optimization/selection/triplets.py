@@ -206,9 +206,9 @@ def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
     """Rank triplets as the published code does, (n_triplets,), from 1 (most controversial).
 
     Model m1 rejects the synthetic sentence s1, and model m2 rejects s2; n is the natural sentence.
-    Among the triplets of two models, rank log p(s1|m1)/p(n|m1), and rank log p(s2|m2)/p(n|m2). Ties
-    have their mean rank. Then sort the triplets by the worse of their two ranks, and number them.
-    Of triplets with equal worse ranks, the first one has the lower number.
+    Among the triplets of two models, rank log p(s1|m1)/p(n|m1), and rank log p(s2|m2)/p(n|m2). Tied
+    triplets get their mean rank. Then sort the triplets by the worse of their two ranks, and number
+    them. If the worse ranks of triplets are equal, the order of `triplets` decides.
     """
     ranks = np.empty(len(triplets))
     for indices in by_model_pair(triplets).values():
@@ -233,9 +233,10 @@ def triplet_costs(
         controversiality   Eq. 4 of the 2023 study       1 nat; the cost is -value
         worst-rank         `worst_ranks`                 1 rank                - Eq. 4
 
-    A misfit is a new word of another part of speech. With d decimals, the new words of a set sum to
-    less than 1. For example, 2.034 means 2 misfits and 34 new words. The terms are so small that
-    they sum to at most half a unit over a set.
+    A misfit is a new word of another part of speech than the word that it replaces. The number of
+    decimals d is so large that 10^-d times the number of new words in a set is less than 1. For
+    example, 2.034 means 2 misfits and 34 new words (d = 3). The terms are so small that they sum to
+    at most half a unit over a set.
     """
     if question.objective == "readable":
         table = tag_table(question.tags)
@@ -354,8 +355,8 @@ def _quantile_rules(
 ) -> Iterator[LinearRule]:
     """Yield the rules on the number of triplets of two models.
 
-    There is a rule for each quantile group. If `quantiles` is 0, there is one rule for all triplets
-    together. `indices` are the triplets of the pair for which `has_enough` is True.
+    There is a rule for each quantile group. If `quantiles` is 0, one rule covers all triplets.
+    `indices` are the triplets of the pair for which `has_enough` is True.
     """
     if not quantiles or not count:
         name = f"triplets for {'-'.join(pair)}"
@@ -381,7 +382,7 @@ def _quantile_rules(
 
 
 def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str], int]) -> int:
-    """Return the rejected synthetic sentence's number of tokens minus that of the accepted one.
+    """Return the number of tokens of the rejected minus the accepted synthetic sentence.
 
     Raises:
         InputError: if the number of tokens of a sentence under the model is missing.
@@ -399,7 +400,7 @@ def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str]
 
 
 def quantile_name(n: int) -> str:
-    """Return the name of one of n quantile groups, such as decile."""
+    """Return the name of one of n quantile groups, such as `decile` for n = 10."""
     return _QUANTILES.get(n, f"{n}-quantile")
 
 

@@ -92,8 +92,8 @@ def verify_natural(
 def _ranks(table: ScoreTable, *, same_length: bool) -> FloatArray:
     """Compute fractional ranks of all sentences, (n_sentences, n_models).
 
-    With `same_length`, ranks are among the sentences of the same length. Otherwise, they are among
-    all sentences. Tied sentences have their mean rank.
+    If `same_length` is set, a sentence is ranked among the sentences with the same number of words.
+    Otherwise, it is ranked among all sentences. Tied sentences have their mean rank.
     """
     from scipy.stats import rankdata
 
@@ -178,14 +178,14 @@ def verify_triplets(
 def _check_spread(
     candidates: Sequence[Triplet], chosen: Sequence[Triplet], question: TripletQuestion
 ) -> None:
-    """Check that each quantile of natural sentences has the same number of triplets."""
+    """Check that each quantile group of natural sentences has the same number of triplets."""
     number = question.quantiles
     if not number or not chosen:
         return
     enough = [t for t in candidates if min(t.drops) >= question.least_drop(t)]
     for name in ("log_prob_natural_model_1", "log_prob_natural_model_2"):
         ordered = np.sort([getattr(triplet, name) for triplet in enough])
-        # A value belongs to the first quantile whose upper edge is not below the value
+        # A value belongs to the first quantile group whose upper edge is not below the value
         tops = ordered[[(len(ordered) - 1) * k // number for k in range(1, number + 1)]]
         groups = Counter(np.searchsorted(tops, [getattr(t, name) for t in chosen]).tolist())
         even = {*groups.values()} == {len(chosen) // number} and len(groups) == number

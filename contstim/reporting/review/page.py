@@ -30,7 +30,7 @@ REASONS = ("ungrammatical", "offensive", "debris", "meaningless to compare", "ot
 """Reasons for a rejection. A reviewer selects one with a digit key, or types another reason."""
 
 _PAGE = resources.files("contstim.reporting.review") / "form"
-# In loading order
+# The page loads the scripts in this order
 _SCRIPTS = ("csv.js", "keeping.js", "items.js", "cards.js", "deciding.js", "page.js")
 
 
@@ -41,7 +41,7 @@ class ReviewPage:
     `read_reviews` reads the file that a reviewer downloads from the page.
 
     Attributes:
-        stimuli: pairs, triplets or trials, of one kind.
+        stimuli: only pairs, only triplets, or only trials.
         flags: flags to show. A flag marks an item that a reviewer should look at, such as one with
             a rare word. By default, these are the flags of `flag_items` with rules for all
             languages.
@@ -141,7 +141,7 @@ class ReviewPage:
             "labels": _labels(stimulus, columns),
             "sentences": [sentence.text for sentence in item.sentences],
             "columns": [models.index(model) for model in columns],
-            # Texts, because JSON has no infinity
+            # Log-probabilities are stored as texts, because JSON has no infinity
             "log_probs": [[f"{n:.2f}".replace("-", "\N{MINUS SIGN}") for n in row] for row in rows],
             "preferred": preferred(columns, rejected_sentences(stimulus)),
             "controversiality": controversiality,
