@@ -85,7 +85,7 @@ class OfAnswers(Step[Value], name=""):
     ) -> tuple[Admission, Ratings]:
         """Return the admitted participants, and their ratings.
 
-        With `unfinished`, the ratings include ratings of participants who did not finish.
+        If `unfinished` is set, the ratings of participants who did not finish are included.
         """
         design, responses, table = self.read_inputs()
         admission = admit(design, responses, exclusions=self.applied_exclusions)
@@ -180,7 +180,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
     def work(self, reporter: Reporter) -> Outcome[Analysis]:
         """Compare the models, and write tables, figures and pages."""
         design, responses, table = self.read_inputs()
-        if self.pair:  # checked before the comparison, which takes minutes
+        if self.pair:  # check this before the comparison, which takes minutes
             require_rivals(design, self.pair)
         analysis = analyze(
             design,

@@ -188,7 +188,7 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
 
 
 def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
-    """Read pairs of instructions: a sentence that participants should choose, and another one.
+    """Read pairs of instructions: a sentence that participants should choose, and a second one.
 
     Args:
         path: a table with the columns sentence_1 and sentence_2. Both sentences ask participants to
@@ -209,8 +209,8 @@ def word_frequencies(
 ) -> WordFrequencies:
     """Count words in the text.
 
-    Without a text, count words in the natural sentences. Without natural sentences, count words in
-    the trials.
+    If there is no text, count words in the natural sentences. If there are no natural sentences
+    either, count words in the trials.
 
     Raises:
         InputError: if the text cannot be read, or there are no words.

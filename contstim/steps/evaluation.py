@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 _LONG = 3600.0  # seconds; if scoring takes longer, a warning names a faster rule
-_MANY = 100  # minimum number of sentences for this warning
+_MANY = 100  # for fewer sentences, this warning is not printed
 
 
 class _Evaluation(Step[Value], name=""):
@@ -251,7 +251,7 @@ class EvaluateAcceptability(
         with self.execution.scorers(self.models, self.loading, reporter.say) as models:
             if models:
                 tell_unknown_words(models, judgements.texts, reporter)
-                # A sentence of several items is scored once
+                # A sentence that occurs in several items is scored once
                 progress = self.execution.progress(reporter, len(set(judgements.texts)))
                 with Store(self.store_path()) as store:
                     parts.append(model_scores(judgements, models, store=store, progress=progress))
@@ -306,7 +306,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
     def specifications(self) -> tuple[str, ...]:
         """Return the specifications of the models.
 
-        The specification of the reference is added if the reference is none of these models.
+        The specification of the reference model is added unless `models` contains this model.
         """
         texts, _ = desiderata.with_reference(self.models, self.reference)
         return tuple(model.specification for model in parse_models(texts))

@@ -174,7 +174,7 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
 def _judged(
     stimuli: Iterable[Stimulus], judges: Sequence[str], loading: Loading
 ) -> dict[Sentence, FloatArray]:
-    """Return sentence → log-probabilities of its words, (n_words,), nats, averaged over judges."""
+    """Return sentence → mean log-probabilities of its words under the judges, (n_words,), nats."""
     all_stimuli = list(stimuli)
     # A trial of two synthetic sentences does not contain their natural sentence
     item_sentences = chain.from_iterable(item.sentences for item in undecided_items(all_stimuli))
@@ -203,8 +203,8 @@ def _answers(
     """Return identifier of a trial → text about its answers, and how sure participants were.
 
     The second value, `ItemReliability.sureness`, is a probability from 1/2 to 1. It is None if it
-    cannot be estimated. As in `analyze` by default, only participants who finished and passed the
-    catch trials count.
+    cannot be estimated. Only participants who finished and passed the catch trials are included;
+    this is also the default of `analyze`.
     """
     import numpy as np
 

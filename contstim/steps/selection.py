@@ -306,8 +306,8 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         columns = ("model_1", "model_2", "model_1_right", "model_2_right")
         verdicts: list[Any] = [*zip(*(selection.verdicts[name] for name in columns), strict=True)]
         n_pairs, better = len(scores.pairs), scores.good_name
-        # `counts` has two numbers of pairs for each paradigm. Only model 1 is right about the first
-        # number of pairs, and only model 2 about the second
+        # `counts` has two numbers for each paradigm: the pairs about which only model 1 is right,
+        # and the pairs about which only model 2 is right
         rows = [
             (*two, n_pairs, *map(sum, zip(*counts, strict=True)), counts.count((0, 0)))
             for two, counts in grouped((row[:2], row[2:]) for row in verdicts).items()

@@ -93,8 +93,8 @@ class SentenceSettings:
             InputError: if `words` is not a number or a range, or a file cannot be read.
         """
         rules: list[SentenceRule] = [word_count(*self.lengths())]
-        # A vocabulary lists the words that may repeat. Without one, English function words may
-        # repeat.
+        # A vocabulary lists the words that may repeat. If there is no vocabulary, English function
+        # words may repeat.
         if not self.repeats:
             repeatable = REPEATABLE_ENGLISH if vocabulary is None else vocabulary.repeatable
             rules.append(distinct_words(repeatable))
@@ -137,7 +137,7 @@ class FoundSentences:
 
     Attributes:
         sentences: distinct natural sentences.
-        left_out: reason → number of sentences excluded for this reason.
+        left_out: reason → number of sentences that were excluded for this reason.
         rules: rules in the order in which they were applied.
     """
 
@@ -163,9 +163,9 @@ class FoundSentences:
         return self._judged(tuple(compress(self.sentences, likely)))
 
     def with_half(self) -> FoundSentences:
-        """Return a result with every second sentence, without loading a model.
+        """Return a result with every second sentence; no model is loaded.
 
-        `without_unlikely` returns about the same number of sentences.
+        `without_unlikely` returns about the same number of sentences, but loads judges.
         """
         return self._judged(self.sentences[::2])
 
@@ -205,7 +205,7 @@ class FoundSentences:
 _STUDY = "Sentences that a study needs"
 _StudyNumber = partial(Help, at_least=0, panel=_STUDY)
 _UNLIKELY = "the judge finds half of the sentences likelier, or one of its words very unlikely"
-_ODD_WORDS = 0.01  # share of the words that count as very unlikely
+_ODD_WORDS = 0.01  # proportion of all words that are called very unlikely
 
 
 class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=6):

@@ -145,15 +145,15 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
         Raises:
             InputError: if a table in the folder of the pilot is missing or damaged.
         """
-        # `ceiling` has priority over the pilot, and the pilot over the 2023 study
+        # `ceiling` has priority over the pilot, and the pilot has priority over the 2023 study
         measured = MeasuredPeople() if self.pilot is None else read_measured(self.pilot)
         return measured if self.ceiling is None else measured.with_random(self.ceiling)
 
 
-# With fewer random pairs, a warning says that the calibrated noise is inaccurate. In a test, noise
-# was calibrated on 200 random draws of pairs from 343 or 1,485 natural sentences. The ratio of the
-# 95th to the 5th percentile of the noise was 6 to 7 with draws of 3 pairs, up to 2.8 with 10 pairs,
-# and 2 with 20 pairs
+# If there are fewer random pairs, a warning says that the calibrated noise is inaccurate. In a
+# test, noise was calibrated on 200 random draws of pairs from 343 or 1,485 natural sentences. The
+# ratio of the 95th to the 5th percentile of the noise depended on the number of pairs in a draw.
+# It was 6 to 7 with 3 pairs, up to 2.8 with 10 pairs, and 2 with 20 pairs
 _MIN_PAIRS = 10
 
 

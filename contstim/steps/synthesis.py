@@ -245,7 +245,7 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
         yield from _costs(result)
         return
     n_steps = sum(len(climb.steps) for climb in climbs)
-    # Count a later start only if a word was replaced after it
+    # Count the first start always, and a later start only if a word was replaced after it
     starts = sum(len({0, *(step.round for step in climb.steps)}) for climb in climbs)
     visits = sum(climb.visits for climb in climbs)
     yield (

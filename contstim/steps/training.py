@@ -86,7 +86,7 @@ class TrainNetwork(Step["Training"], name="train"):
         from contstim.models.training.run import train_network
 
         read = read_text(self.text, reporter, prose=self.prose)
-        # This must be checked before the training, which writes the file
+        # Check this before the training, because the training writes the file
         already = (self.out / RECORD).is_file()
         train_network(
             [*read],

@@ -94,7 +94,7 @@ def write_matches(
 def evidence_figure(matches: Sequence[Match], verdict: Verdict, alpha: float) -> Figure:
     """Draw the evidence E by number of participants, with a line for each match of the best model.
 
-    A match is a comparison of two models. E is the worth of a bet of one euro.
+    A match is a comparison of two models. E is the present worth of a bet of one euro.
     """
     of_best = matches_of_best(matches, verdict)
     figure = new_figure(4.2, 2.6)

@@ -120,7 +120,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         elif self.published is not None:
             words = read_vocabulary(self.published)
         offered = words
-        # Without weights: tokenizers and word lists are enough to find words that a model knows
+        # Do not load weights: tokenizers and word lists are enough to find words that a model knows
         loading = Loading(trust_remote_code=self.trust_remote_code, weights=False)
         scorers = load_scorers(self.models, loading)
         dropped: tuple[str, ...] = ()
@@ -185,9 +185,9 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         return rules if self.without is None else replace(rules, excluded=read_words(self.without))
 
     def choose(self, sentences: Iterable[Sentence]) -> tuple[Vocabulary, TextWords | None]:
-        """Return the vocabulary of a text, and the text's words as suitable and excluded words.
+        """Return the vocabulary of a text, and the text's words divided into suitable and excluded.
 
-        With `every_word`, all words are suitable, and the second value is None.
+        If `every_word` is set, all words are suitable, and the second value is None.
 
         Raises:
             InputError: if `rules` raises it, or a list of words cannot be read.
