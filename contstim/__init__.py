@@ -113,7 +113,7 @@ if TYPE_CHECKING:
 
 @cache
 def _modules() -> dict[str, str]:
-    """Return public name → its module; the imports above are read as text."""
+    """Return the module of each public name, read from the text of the imports above."""
     import ast
     from pkgutil import get_data
 

@@ -1,4 +1,8 @@
-"""Steps of the demo: text, models, natural pairs, triplets, and a report page."""
+"""The demo: generate text, train small models, and show sentences about which they disagree.
+
+Natural pairs consist of two generated sentences. A triplet consists of a generated sentence and two
+changed versions of it.
+"""
 
 from __future__ import annotations
 
@@ -69,15 +73,16 @@ _MODELS: dict[str, tuple[int | RecurrentSettings | TransformerSettings, int, flo
 NAMES = tuple(_MODELS)
 _MODELS["judge"] = (5, 1, 1.0)  # chooses the most sensible sentences
 _WORDS = 7  # words of a natural sentence; each further word doubles the cost of exact BERT scores
-# Pairs of models to compare. Models are trained in the order of `NAMES`
+# Pairs of models to compare. The models are trained in the order of `NAMES`
 _DUELS = (("2-gram", "3-gram"), ("RNN", "LSTM"), ("3-gram", "GPT-2"), ("GPT-2", "BERT"))
 # The first three searches change few words, so that sentences stay readable. If a search finds no
-# triplet, the next one requires fewer nats of disagreement. The last search may replace all words
+# triplet, the next search requires less disagreement (in nats of log-probability). The last search
+# may replace all words
 _SEARCHES = (
     *(SearchSettings(enough=nats) for nats in (3.0, 1.5, 0.7)),
     SearchSettings(frame="none"),
 )
-_STARTS = 10  # maximum number of natural sentences from which to search for each pair of models
+_STARTS = 10  # for each pair of models, searches start from at most this number of sentences
 _FLOOR_QUANTILE = 0.2  # natural sentences below this quantile of the judge's scores are skipped
 _SETTINGS = "demo.json"
 
@@ -119,8 +124,8 @@ def run_demo(
         out: output folder, created if it does not exist.
         seed: seed of the text, the initial weights and every search.
         n_training: number of sentences in the training text of the models.
-        n_natural: number of generated natural sentences. Sentences with repeated or unknown words
-            are removed, and so are sentences of the training text.
+        n_natural: number of natural sentences to generate. Sentences with repeated or unknown words
+            are then removed, and so are sentences of the training text.
         n_judging: number of sentences in the training text of the judge.
         most_epochs: maximum number of epochs of every network.
         reporter: receiver of messages and progress.
@@ -131,7 +136,7 @@ def run_demo(
         two changed versions of it, one for each model to reject.
 
     Raises:
-        InputError: if the folder has other files, or a demo with another seed, size or version.
+        InputError: if the folder has files but no demo, or a demo with other settings.
     """
     out = Path(out)
     goals = [search.few_changes() for search in _SEARCHES]
@@ -155,8 +160,8 @@ def run_demo(
     # The vocabulary contains the words that occur at least five times in the training text. The
     # networks also know these words, except words that only occur in their validation sentences
     vocabulary = default_vocabulary([train_next(name) for name in NAMES[:2]])
-    # Use another seed and exclude the training sentences, so that all sentences are new to the
-    # models
+    # Use another seed and exclude the training sentences, so that all natural sentences are new to
+    # the models
     rules = (distinct_words(vocabulary.repeatable), in_vocabulary(vocabulary), not_in(text))
     natural = _read_or_write(
         out / "natural.txt",
@@ -172,7 +177,7 @@ def run_demo(
         for name in NAMES[len(models) : NAMES.index(second) + 1]:
             vocabulary, _ = shared_vocabulary([train_next(name)], vocabulary)
         reporter.say(f"Searching: {first} against {second} …")
-        # Each pair of models has its own natural sentences
+        # Different pairs of models start from different natural sentences
         starts = likely[number :: len(_DUELS)][:_STARTS]
         triplet = _search_duel(models[first], models[second], starts, vocabulary, judge, seed)
         if triplet is not None:
@@ -215,7 +220,8 @@ def train(
     and the order of sentences. `on_progress` is called after every training step of a network.
 
     Raises:
-        InputError: if the folder has a model of this name with another text or other settings.
+        InputError: if the folder has a model of this name that was trained on another text or with
+            other settings.
     """
     architecture, epochs, rate = _MODELS[name]
     epochs = min(epochs, most_epochs or epochs)
@@ -234,7 +240,7 @@ def train(
 
 
 def _claim_folder(out: Path, settings: Mapping[str, object]) -> None:
-    """Write the settings into a folder; refuse a folder with other settings or with other files."""
+    """Write the settings into a folder; refuse one that has other settings, or only other files."""
     path = out / _SETTINGS
     if path.is_file():
         stored = read_json_object(path)
@@ -263,7 +269,7 @@ def _search_duel(
     judge: LanguageModel,
     seed: int,
 ) -> Triplet | None:
-    """Return the first triplet of three different sentences; None if no search finds one.
+    """Return the first triplet whose three sentences differ; None if no search finds one.
 
     Try each search on all natural sentences before the next search.
     """

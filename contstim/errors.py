@@ -71,11 +71,11 @@ class VerificationError(ContstimError):
 
 @contextmanager
 def needing(extra: str, feature: str) -> Iterator[None]:
-    """Replace a `ModuleNotFoundError` by a `WorkerError` with the command that installs the module.
+    """Replace a `ModuleNotFoundError` by a `WorkerError` that says how to install the module.
 
     Args:
-        extra: name of the optional dependencies that contain the package.
-        feature: subject of the message, such as "Collecting answers".
+        extra: name of the group of optional dependencies that contains the package.
+        feature: what needs the package; the subject of the message, such as "Collecting answers".
     """
     try:
         yield

@@ -7,7 +7,7 @@ sampling                   samples derivations; most callers need only `generate
 
 How "Both women love Germany." is derived (`sample_tree(random.Random(5), words=4)`):
 
-1. This is one rule for S, shortened. Its share among all rules for S is 4 in 100:
+1. This is one rule for S (sentence), shortened. Its share among all rules for S is 4 in 100:
 
        S -> NP[role=quant, sem=?s, agr=?a] QPRED[subj=?s, agr=?a] [0.04]
 
@@ -19,8 +19,8 @@ How "Both women love Germany." is derived (`sample_tree(random.Random(5), words=
 2. QPRED becomes a verb in the present tense and its object. In the lexicon, "love" has
    obj=field|city|country, so the object is a name of one of these classes.
 3. `sampling` computes the probability of each length for every symbol. Here it assigns two words
-   to NP and two to QPRED, and then continues with their children. Finally, it draws the words
-   "both", "women", "love" and "Germany" in proportion to their weights.
+   to NP (noun phrase) and two to QPRED, and then continues with the children of NP and QPRED.
+   Finally, it draws the words "both", "women", "love" and "Germany" in proportion to their weights.
 4. A `Derivation` writes the words as a sentence, with an initial capital and an end mark. It also
    chooses between "a" and "an".
 """

@@ -3,20 +3,20 @@
 A rule is a production over categories with features (Gazdar, Klein, Pullum & Sag 1985,
 *Generalized Phrase Structure Grammar*). The notation is NLTK's notation of feature grammars:
 a variable (`?n`) has the same value at each occurrence in a rule. There are two additions: a weight
-in brackets at the end of every alternative, and `+H` on heads (the main parts of a rule). If a
-variable has several possible values, the words that can be the head differ between these values.
-The weight of a value is then the total frequency of such words.
+in brackets at the end of every alternative, and `+H` on heads (the main parts of a rule). The words
+that can be the head may differ between the possible values of a variable. The weight of a value is
+the total frequency of the words that can be the head if the variable has this value.
 
 Starting from the root, each rule is expanded for every binding of its variables to values:
 
 1. The variables on the left side of the rule take the values of the expanded symbol.
-2. Variables of words take the values in the lexicon. So only existing combinations, such as verbs
-   with their objects, are expanded.
+2. Variables of words take the values that these words have in the lexicon. So a verb, for example,
+   is combined only with objects that it can have.
 3. The remaining variables take all values that features of the same name have in the lexicon.
    Expansions that derive no words are dropped.
 
 The rules are not recursive: a clause inside a clause has a separate category. Therefore the
-probability of each sentence length is exact.
+probability of each sentence length can be computed exactly.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Pattern:
         return frozenset(value for _, value in self.features if value.startswith("?"))
 
     def symbol(self, binding: Binding) -> Symbol:
-        """Return the symbol of this pattern; features of unbound variables remain unspecified."""
+        """Return the symbol of this pattern, without features whose variable has no value yet."""
         values = [(n, binding.get(v) if v[0] == "?" else v) for n, v in self.features]
         return Symbol(self.category, tuple((name, value) for name, value in values if value))
 
@@ -139,7 +139,7 @@ class Grammar:
 
     Attributes:
         lexicon: entries of the symbols that are not phrases.
-        phrases: expanded phrase → possible sequence of children → its probability.
+        phrases: expanded phrase → possible sequence of children → probability of the sequence.
         mass: expanded symbol → total weight of its derivations; 0 if there are none.
     """
 
@@ -147,7 +147,7 @@ class Grammar:
         self.lexicon = words
         self.phrases: dict[Symbol, dict[tuple[Symbol, ...], float]] = {}
         self.mass: dict[Symbol, float] = {}
-        # Category -> features that at least one of its rules uses
+        # Category -> features on the left side of at least one of its rules
         self._declared: dict[str, set[str]] = {}
         for pattern, *_ in all_rules:
             self._declared.setdefault(pattern.category, set()).update(dict(pattern.features))
@@ -238,9 +238,10 @@ class Grammar:
     ) -> list[Binding]:
         """Extend bindings by the variables of another pattern.
 
-        All bindings have the same variables. New variables of a word take values that some word of
-        its category has. New variables of a phrase take all combinations of values in the lexicon.
-        Combinations without a derivation are dropped when the phrase is expanded.
+        All bindings have the same variables. If the pattern is a word, its new variables take the
+        values of the matching lexicon entries. If it is a phrase, they take all combinations of
+        values in the lexicon. Combinations without a derivation are dropped when the phrase is
+        expanded.
         """
         new_variables = pattern.variables - bindings[0].keys() - absent
         free = {value: name for name, value in pattern.features if value in new_variables}

@@ -49,8 +49,8 @@ CLASS_FEATURES = ("sem", "subj", "obj", "place", "fits", "agr", "of")
 # because such words must fit every noun that may be chosen.
 OR = "|"
 PREDICATES = frozenset({"V", "ADJ", "CMP", "LOOK", "RP"})
-# Features without alternatives. Several words agree in such a feature, so a variable has exactly
-# one value.
+# Features whose values are never joined to alternatives. Several words agree in such a feature, so
+# a variable for the feature has exactly one value.
 SEPARATE = frozenset({"agr", "num", "mode", "at", "by"})
 
 
@@ -75,7 +75,7 @@ class Symbol(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Entry:
-    """One form of one word in one use; compared by identity.
+    """One form of a word in one of its uses. Entries are compared by identity.
 
     `form` may contain a space ("last night", "looked at"). An entry may have several values of a
     feature. It fits a symbol if it has each value that the symbol requires.
@@ -112,7 +112,9 @@ class Lexicon:
 
     @functools.cached_property
     def _index(self) -> dict[tuple[str, str, str], int]:
-        """A bit mask for each category, feature and value: bit i is set if entry i has the value.
+        """A bit mask for each category, feature and value: bit i is for entry i.
+
+        The bit is set if entry i of the category has the value.
 
         Masks of values with alternatives are added on demand.
         """
@@ -200,7 +202,7 @@ def add_s(word: str) -> str:
 
 
 def add_ed(word: str) -> str:
-    """Return the regular past tense and past participle."""
+    """Return the regular past tense, which is also the regular past participle."""
     if word.endswith("e"):
         return word + "d"
     return (word[:-1] + "i" if _ends_in_consonant_y(word) else _double_last_letter(word)) + "ed"
@@ -271,8 +273,8 @@ def _verb_forms(lemma: str, irregular: str, features: Features) -> Forms:
     forms |= dict(zip(forms, filter(None, irregular.split(",")), strict=False))
     # "have" is the only verb except "be" with an irregular third person
     third = "has" if lemma == "have" else add_s(head) + space + particles
-    # The base form ("to see", "can see") fits all persons. In the present tense, the same form
-    # does not fit he, she and it
+    # The base form ("to see", "can see") fits all persons. In the present tense, this form fits
+    # only the persons in `OTHER_PERSONS`
     yield lemma, features | {"form": ("base",), "agr": PERSONS}
     yield lemma, features | {"form": ("pres",), "agr": OTHER_PERSONS}
     yield third, features | {"form": ("pres",), "agr": HE_SHE_IT}

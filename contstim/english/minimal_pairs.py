@@ -1,8 +1,8 @@
 """Generate minimal pairs: sentences of the embedded grammar, each with an ungrammatical twin.
 
 A paradigm is a type of minimal pair with one kind of error (see `paradigm`). The grammar derives
-the good sentence, and the paradigm defines the error in the bad sentence. Constituents that both
-sentences share are drawn once, so that the sentences differ only in the error.
+the good sentence, and the paradigm defines the error in the bad sentence. Constituents (words or
+phrases) that both sentences share are drawn once, so that the sentences differ only in the error.
 
 The file format and the division into paradigms follow Warstadt, Parrish, Liu, Mohananey, Peng, Wang
 & Bowman (2020), *BLiMP: The Benchmark of Linguistic Minimal Pairs for English*. The words and the
@@ -139,7 +139,11 @@ class Generator:
         return list(pairs.values())
 
     def _draw(self, paradigm: Paradigm, rng: random.Random, number: int) -> LabelledPair | None:
-        """Draw a pair; None if a sentence is not sensible, or a word lacks the required form."""
+        """Draw a pair, or return None.
+
+        None means that a sentence is not sensible, a word lacks the required form, or both
+        sentences are equal.
+        """
         index = rng.randrange(len(paradigm.versions))
         version, top = paradigm.versions[index], self._tops[paradigm.uid, index]
         try:
@@ -225,7 +229,7 @@ def _prefix(
     twins: Sequence[Sentence],
     items_and_trees: Iterable[tuple[Sequence[Item], Derivation]],
 ) -> tuple[str, ...]:
-    """Return the fields of the paradigm's prefix method; empty without such a method."""
+    """Return the fields of the paradigm's prefix method; empty if the paradigm has no method."""
     good, bad = (sentence.words for sentence in twins)
     if paradigm.prefix == "one":
         # First index at which the words differ. The index is 0 if the method does not apply: the

@@ -84,7 +84,8 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
         either: a mapping for each version (variant of the sentences): name → text that replaces
             "$name" in `good`, `bad` and `hidden`.
         end: end mark of both sentences.
-        prefix: BLiMP's prefix method that applies: "one", "two", or "" for none.
+        prefix: BLiMP's prefix method that applies: "one" (different words after one beginning),
+            "two" (one word after different beginnings), or "" for none.
         critical: name of the constituent that follows both prefixes; only if `prefix` is "two".
         rules: additional rules for phrases, in the notation of the grammar.
     """

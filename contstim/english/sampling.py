@@ -51,7 +51,7 @@ Lengths = tuple[float, ...]  # (LONGEST + 1,), probability of each number of wor
 
 @dataclass(frozen=True)
 class Derivation:
-    """A node of the tree: a phrase with children, or a word with its lexicon entry."""
+    """A node of a derivation tree: a phrase with children, or a word with its lexicon entry."""
 
     symbol: Symbol
     children: tuple[Derivation, ...] = ()
@@ -63,7 +63,7 @@ class Derivation:
         return self.symbol.category
 
     def entries(self) -> Iterator[Entry]:
-        """Yield the lexicon entries of the sentence, from left to right."""
+        """Yield the lexicon entries below this node, from left to right."""
         if self.entry is not None:
             yield self.entry
         for child in self.children:
@@ -192,8 +192,8 @@ def sampler() -> Sampler:
 def is_sensible(derivation: Derivation) -> bool:
     """Return True if a sentence satisfies constraints that the rules cannot express.
 
-    * No content word occurs twice in any form or part of speech ("works at work"). Short words in
-      longer entries are an exception (`SHORT_WORD`).
+    * Each content word occurs at most once. Other forms and parts of speech of the word count too
+      ("works at work"). Short words in longer entries are an exception (`SHORT_WORD`).
     * No two words of one family ("husband", "wife") occur together.
     * No word follows itself.
     * At most one word is a describing word (`DESCRIBING`).

@@ -1,8 +1,8 @@
 """English words: indefinite articles, rules for words, tags, and complements of verbs.
 
 The word lists are in `words.toml` and `blocked.txt`. The tags (parts of speech) were counted in
-textbooks by `benchmarks/english_tags.py`. Complements are inferred from the tags before and after a
-verb:
+textbooks by `benchmarks/english_tags.py`. The complement of a verb is what completes it,
+such as an object or a clause. It is inferred from the tags before and after the verb:
 
 The boy walked to the old school.       walked: to
 He told me that she had slept well.     told: clause; slept: nothing
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 BLOCKED = Path(__file__).with_name("blocked.txt")
-"""Profanity, slurs and explicit words; compiled for this package, under its licence."""
+"""Profanity, slurs and explicit words; compiled for contstim, under the licence of contstim."""
 
 # Words that begin with a consonant letter and a vowel sound (`hour`), or with a vowel letter and a
 # consonant sound (`European`, `one`, `use`, `university`, but not `unimportant`)
