@@ -1,10 +1,11 @@
 """Families of contrasts: members, corrections, and the effects that a family can detect.
 
-A contrast compares a model with another model, or with the noise ceiling. A family is a set of
-contrasts whose p-values are corrected together. There are two corrections. One controls the
-false-discovery rate (Benjamini and Hochberg 1995). The other controls the family-wise error rate
-(Holm 1979), for a few planned contrasts. The last axis of an array of p-values contains the tests
-of a family. Further axes are experiments that are simulated together.
+A contrast compares a model with another model, or with the noise ceiling. The noise ceiling
+measures how well participants predict one another. A family is a set of contrasts whose p-values
+are corrected together. There are two corrections. One controls the false-discovery rate (Benjamini
+and Hochberg 1995). The other controls the family-wise error rate (Holm 1979), for a few planned
+contrasts. The last axis of an array of p-values contains the tests of a family. The other axes
+number the experiments of a simulation.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ THESE_ITEMS = (
     "between models. For results that generalise to new items, compare groups that saw different "
     "trials, or use participants and items as crossed random factors (units: crossed)."
 )
-SINGLE_TESTS = "single tests, not adjusted"  # cell of `family` for tests without a family
-_ROUNDING = 1e-9  # relative tolerance of p-values that are computed in two ways
+SINGLE_TESTS = "single tests, not adjusted"  # in the column `family`, for tests without a family
+_ROUNDING = 1e-9  # relative distance from a p-value to a moved alpha; exceeds rounding errors
 
 Correction = Literal["bh", "holm"]
 """Correction for the family of contrasts: Benjamini and Hochberg's ("bh"), or Holm's."""
@@ -64,7 +65,7 @@ def every_contrast(models: Sequence[str]) -> tuple[ModelContrast, ...]:
 
 
 def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[ModelContrast, ...]:
-    """Read the planned contrasts of a design: a table with the columns first and second.
+    """Read the planned contrasts of a design: a table with the columns `first` and `second`.
 
     Each row names two models, or a model and `ceiling`.
 
@@ -127,7 +128,8 @@ def decision_alpha(
     * Benjamini and Hochberg: alpha is rate * k / m. Among the intervals of significant contrasts,
       the expected share that misses the true difference is then at most `rate` (Benjamini &
       Yekutieli 2005). If k is 0, `needed` replaces k; see `Detectability.needed`.
-    * Holm: alpha is that of the last step, rate / (m - k + 1). If k is 0, 1 replaces k.
+    * Holm: alpha is rate / (m - k + 1), the limit for the k-th smallest p-value. If k is 0, alpha
+      is rate / m.
 
     A p-value can be on the wrong side of this alpha, because of rounding errors or because `needed`
     replaces k. The alpha of this contrast is then moved to the other side of its p-value: slightly
@@ -152,6 +154,8 @@ def decision_alpha(
 class Detectability:
     """Limits on the effects that a family of signed-rank tests can detect, whatever the data.
 
+    A test has a pair of values for each unit, which is a group or a participant.
+
     Attributes:
         tests: number of tests of the family.
         fewest_units: smallest number of pairs in a test; `most_units` is the largest.
@@ -173,7 +177,7 @@ class Detectability:
         return bool(self.tests) and self.needed is None
 
     def cannot(self, units: str) -> str:
-        """Return `cannot be tested with 4 groups` if no test can be significant; else empty."""
+        """Return a text such as `cannot be tested with 4 groups`; empty if a test can succeed."""
         return f"cannot be tested with {self._units_text(units)}" if self.hopeless else ""
 
     def unless(self) -> str:
@@ -201,7 +205,8 @@ class Detectability:
                 f"{self.tests} tests together. With more {units} or fewer contrasts, a smaller "
                 "number of tests is enough."
             )
-        # Holm: tests are significant only if the smallest of m p-values is below rate / m.
+        # By Holm, no test is significant unless the smallest of m p-values is below rate / m. By
+        # Benjamini and Hochberg, all tests are significant if all p-values are below rate.
         limit = rate / (self.tests if self.correction == "holm" else 1)
         enough = next((n for n in range(1, 1_000) if smallest_p_value(n) < limit), "infinite")
         return (
@@ -249,8 +254,8 @@ def limits_over_groups(
 ) -> Detectability:
     """Compute the limits on effects that signed-rank tests over groups can detect.
 
-    `has`, (n_groups, n_models), is a mask of the models that have trials in each group. `several`,
-    (n_groups,), is a mask of the groups with several participants; only these have a noise ceiling.
+    `has`, (n_groups, n_models), is True if the model has trials in the group. `several`,
+    (n_groups,), is True if the group has several participants. Other groups have no noise ceiling.
     """
     sides = dict(zip(models, has.T, strict=True)) | {CEILING: several}
     units = [int((sides[first] & sides[second]).sum()) for first, second in contrasts]
@@ -260,7 +265,11 @@ def limits_over_groups(
 def family_cautions(
     families: Iterable[tuple[Scope, Detectability]], units: str, rate: float
 ) -> Iterator[str]:
-    """Yield each warning about limits of families, preceded by the scopes (sets of trials)."""
+    """Yield each warning of `Detectability.caution` once.
+
+    Each family has a scope (a set of trials). Unless all families have the same warning, the names
+    of the scopes precede each warning.
+    """
     limits = grouped((family.caution(units, rate), str(scope)) for scope, family in families)
     for limit, scopes in limits.items():
         if limit:
@@ -269,7 +278,7 @@ def family_cautions(
 
 
 def crossed_instead(groups: int) -> str:
-    """Return a sentence that explains why crossed tests are used with this number of groups."""
+    """Return a sentence on why crossed tests replace signed-rank tests with so few groups."""
     return (
         f"With {quantity(groups, 'group')} no signed-rank test over groups can be "
         "significant: contstim analyze uses crossed tests instead, with participants and "

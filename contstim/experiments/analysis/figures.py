@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.run import Analysis
     from contstim.items.scores import ScoreTable
 
-_MIN_BAR_WIDTH = 3.7  # minimum width of the bars, inches
-# The significance map is on the right of the bars: lines that join models that differ significantly
+_MIN_BAR_WIDTH = 3.7  # minimum width of the panel with the bars, inches
+# The significance map is to the right of the bars. Its lines join models that differ significantly
 _MAP_MARGIN = 0.5  # inches for the label of the first line of the map
 _LINE_WIDTH = 0.17  # inches between two lines of the map
 _DOT_SIZE = 3.5
@@ -90,7 +90,10 @@ def results_with_figures(analysis: Analysis) -> list[Result]:
 
 
 def best_rivals(analysis: Analysis) -> tuple[str, str] | None:
-    """Return the compared pair of models with the highest sum of the two models' values."""
+    """Return the pair of models with the highest sum of values of the primary outcome.
+
+    Only pairs that a controversial trial compares are considered; None if there are none.
+    """
     values = {row.model: row.value for row in analysis.main.models}
     pairs = [pair for c in analysis.dominance for pair in rivals(analysis.ratings, c)]
     return max(pairs, key=lambda pair: sum(values[m] for m in pair), default=None)
@@ -118,7 +121,9 @@ def consistency_figure(
     names: Mapping[str, str] | None = None,
     rivals: Result | None = None,
 ) -> Figure:
-    """Draw horizontal bars, best model on top, with intervals and the noise ceiling in grey.
+    """Draw a horizontal bar with an interval for each model, the best model on top.
+
+    The noise ceiling of each model is grey.
 
     The lines on the right show significance. Each line connects a model (filled dot) to the models
     that are significantly worse (open dots). The first line connects the ceiling to the models that
@@ -131,7 +136,7 @@ def consistency_figure(
     models = sorted(result.models, key=lambda judge: judge.value)
     order = [judge.model for judge in models]
     labels = [(names or {}).get(name, name) for name in order]
-    # The worst model has the height 0; trivial rivals are below the models
+    # The worst model is at the height 0; trivial rivals are below the models
     judges = [
         (float(height), judge, result.evaluation, BLUE) for height, judge in enumerate(models)
     ]
@@ -209,9 +214,9 @@ def scatter_figure(
 ) -> Figure:
     """Draw a panel for each condition with trials that target both models of the pair.
 
-    A sentence is drawn at its fractional ranks among all scored sentences. A line connects the two
-    sentences of a trial. The sentence that most people prefer is blue, the other one orange; both
-    are grey if equally many people prefer each.
+    The coordinates of a sentence are its ranks under the two models, divided by the number of
+    scored sentences. A line connects the two sentences of a trial. The sentence that most
+    people prefer is blue, the other one orange; both are grey if equally many people prefer each.
     """
     conditions = [c for c in CONTROVERSIAL if set(pair) in map(set, rivals(ratings, c))]
     ranks = [f"rank under {(names or {}).get(model, model)}" for model in pair]
@@ -258,9 +263,10 @@ def _draw_legend(figure: Figure, *marks: dict[str, Any]) -> None:
 def sureness_figure(ratings: Ratings) -> Figure | None:
     """Draw the shrunken ratings of all trials by condition, and the reliability of mean ratings.
 
-    A shrunken rating is a mean rating, moved towards the middle of the scale. Filled dots are
-    trials on which participants prefer one sentence with a probability of at least `SURE`. The
-    vertical position within a row has no meaning. Return None if no reliability can be estimated.
+    A shrunken rating is a mean rating, moved towards the middle of the scale. A filled dot is a
+    trial whose `sureness` is at least `SURE`: the probability that people in general prefer the
+    sentence that they seem to prefer. The vertical position within a row has no meaning. Return
+    None if no reliability can be estimated.
     """
     judged = judged_trials(ratings)
     if not judged:

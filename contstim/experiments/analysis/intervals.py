@@ -37,9 +37,9 @@ class Estimate:
 
     @classmethod
     def by_t(cls, value: float, standard_error: float, freedom: float, level: float) -> Estimate:
-        """Compute the interval and test of a value; a standard error of zero gives p = 0.
+        """Compute the interval and test of a value.
 
-        If value and standard error are both zero, p is 1.
+        If the standard error is zero, p is 0 for any value except zero, and 1 for the value zero.
         """
         from scipy.stats import t as student
 
@@ -59,8 +59,8 @@ class Interval:
 
     Attributes:
         low: lower end for `population`; `high` is the upper end.
-        low_items: lower end for new items and these people.
-        low_participants: lower end for new people and these items.
+        low_items: lower end for new items, judged by the people of the study.
+        low_participants: lower end for new people, who judge the items of the study.
         population: people and items to which `low` and `high` generalise: new people and new items
             if both variances can be estimated.
         note: adjustment of the interval, or reason why the interval generalises to fewer people or
@@ -83,7 +83,7 @@ class Uncertainty(NamedTuple):
     """Uncertainty of a value or difference: intervals at any level, and the corresponding test.
 
     Attributes:
-        estimate: value or difference; shape (…), one for each experiment of a simulation.
+        estimate: value or difference, (…); the axes number the experiments of a simulation.
         span: largest possible distance of one item's result from the estimate; see
             `uncertainty_of`.
         ends: lowest and highest possible estimate.
@@ -115,10 +115,10 @@ class Uncertainty(NamedTuple):
     def equivalence_p_value(self, margin: float) -> float:
         """Return the p-value of two one-sided tests that the absolute difference is below a margin.
 
-        The p-value is below .05 if the 90 % interval lies within the margin (Schuirmann 1987). If
-        two models agree on every answer, the variance is zero. The p-value is then (1 - margin /
-        span)^k for k items. This value is the largest probability with which two models never
-        disagree although they differ by the margin.
+        The p-value is below .05 if the 90 % interval lies between -margin and margin (Schuirmann
+        1987). If two models agree on every answer, the variance is zero. The p-value is then (1 -
+        margin / span)^k for k items. Suppose that the true difference is the margin. Then this
+        p-value is the largest possible probability that the two models agree on all k items.
         """
         return float(self._one_sided(margin - np.abs(self.estimate)))
 
@@ -153,11 +153,11 @@ class Uncertainty(NamedTuple):
         error of a share p is (p (1 - p) / n)^.5. The interval contains p if the distance from p to
         the observed share is at most Student's quantile times this standard error.
 
-        The interval of a difference uses Student's t and has a minimum width. Rare answers may be
-        missing from the sample. If an answer has probability p, all N answers are this answer with
-        probability p^N. So any p above (alpha / 2)^(1 / N), with alpha = 1 - level, may be true
-        (Clopper & Pearson 1934). The interval reaches at least span * (1 - p) to each side, where
-        p is this lower limit.
+        The interval of a difference uses Student's t and has a minimum width, because rare answers
+        may be missing from the sample. Suppose that all N answers are equal. If p is the
+        probability of this answer, the sample occurs with probability p^N. The lower limit of p is
+        (alpha / 2)^(1 / N), with alpha = 1 - level (Clopper & Pearson 1934). The interval reaches
+        at least span * (1 - p) to each side, where p is this lower limit.
 
         `units` is the number of items, or people, in the mean.
         """
@@ -180,11 +180,12 @@ class Uncertainty(NamedTuple):
         return low, high
 
     def _effective_observations(self, variance: FloatArray, units: float) -> FloatArray:
-        """Return the number of independent observations whose mean has the same variance.
+        """Return the number of independent observations whose mean has the variance `variance`.
 
         This number is the variance of a single answer, divided by the variance of the mean (Kish
-        1965). Before the division, one item (or person) is added. Its result differs from the other
-        results by the span, so the number is finite even if the variance is zero.
+        1965). Before the division, one item (or person) is added to the sample. The result of this
+        item differs from the mean by the span. So the number is finite even if the variance is
+        zero.
         """
         if not units:
             return np.full_like(variance, np.nan)

@@ -74,7 +74,7 @@ def accuracy(ratios: FloatArray, preferences: FloatArray) -> FloatArray:
 
 
 def signed_rank_cosine(ratios: FloatArray, preferences: FloatArray) -> FloatArray:
-    """Return the cosine of each model's and each participant's signed ranks (2023, Eqs. 7-11).
+    """Return cosines between models' and participants' signed ranks (2023, Eqs. 7-11).
 
     The result is the expected cosine if ties are broken at random. The ties of model and
     participant are broken independently, so the expected product of two ranks is the product of
@@ -98,10 +98,12 @@ def cosine(products: FloatArray, squares: FloatArray) -> FloatArray:
 
 
 def signed_ranks(values: FloatArray) -> FloatArray:
-    """Return average ranks, from 1, of absolute non-zero values, with signs; zeros stay 0.
+    """Rank absolute values from 1, and give each rank the sign of its value; zeros stay 0.
+
+    Zeros are not ranked. Ties have average ranks.
 
     Args:
-        values: (…, n_trials); infinite values rank highest, as ties.
+        values: (…, n_trials); infinite values are ties with the highest rank.
     """
     from scipy.stats import rankdata
 
@@ -195,8 +197,8 @@ class Measure:
     """A measure of how well a model predicts each participant, with its noise ceilings.
 
     Attributes:
-        lowest: lowest possible value; the highest is 1. A model that guesses has the value in the
-            middle between them.
+        lowest: lowest possible value; the highest is 1. The expected value of a model that guesses
+            is in the middle between the two.
         model: function of ratios and preferences that returns the values of models.
         lower: function of preferences that returns the lower noise ceiling.
         upper: function of preferences that returns the upper noise ceiling.
@@ -268,12 +270,12 @@ class ParticipantScores:
 
 
 def evaluate(ratings: Ratings, measure: Measure, masks: Sequence[BoolArray]) -> ParticipantScores:
-    """Evaluate every model on its own trials.
+    """Measure how well each model predicts each participant, on the trials that evaluate the model.
 
     Args:
         ratings: ratings and log-probabilities.
         measure: accuracy or signed-rank cosine.
-        masks: for each group, which trials evaluate which model, (n_models, n_trials).
+        masks: for each group, whether a trial evaluates a model, (n_models, n_trials).
 
     Raises:
         InputError: see `require_measure`.

@@ -395,9 +395,9 @@ def write_analysis(
 ) -> list[Path]:
     """Write tables (CSV), figures (PDF and PNG), methods.md, and a self-contained report.html.
 
-    If participants were artificial, the page and every figure begin with a warning, and every table
-    has a column `simulated_participants`, for example with the cells `3 of 10`. Existing files with
-    the same names are replaced. For `pair`, see `figures.drawings`; for `seen`, see `report`.
+    If any participant was artificial, the page and every figure begin with a warning. Every table
+    then has a column `simulated_participants`, for example with the cells `3 of 10`. Existing files
+    with the same names are replaced. For `pair`, see `figures.drawings`; for `seen`, see `report`.
 
     Returns:
         Paths of tables, figures and methods text, without report.html.

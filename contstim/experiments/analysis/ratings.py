@@ -105,7 +105,7 @@ class Ratings:
 
     @property
     def size(self) -> int:
-        """Number of ratings without missing ones."""
+        """Number of ratings that are not missing."""
         return sum(int(np.isfinite(group.ratings).sum()) for group in self.groups)
 
     @property
@@ -215,8 +215,8 @@ class Scope(StrEnum):
     trial evaluates only its targets, the models model_1 and model_2 for which it was made. In a
     natural-synthetic trial, one model accepts the synthetic sentence, and the other model rejects
     it. The scope `ACCEPT` evaluates the accepting model, and the scope `REJECT` evaluates the
-    rejecting model. Catch trials do not evaluate models. Only people who answered enough of them
-    correctly are included, so included participants hardly differ on them.
+    rejecting model. Catch trials do not evaluate models. Only people who answered enough catch
+    trials correctly are included, so these people hardly differ on catch trials.
     """
 
     RANDOM = "random-natural"
@@ -256,7 +256,7 @@ def evaluates(trial: Trial, scope: Scope, model: str) -> bool:
     if trial.condition is Condition.NATURAL_SYNTHETIC:
         accepts, rejects = roles(trial)
         return (scope, model) in ((Scope.ACCEPT, accepts), (Scope.REJECT, rejects))
-    # All other scopes have the name of their condition
+    # Each of the other scopes has the name of its condition
     is_target = scope is Scope.RANDOM or model in (trial.model_1, trial.model_2)
     return scope.value == trial.condition.value and is_target
 
@@ -266,7 +266,8 @@ def scope_mask(
 ) -> BoolArray:
     """Return `evaluates` for all models and trials, (n_models, n_trials).
 
-    With `catch`, shuffled catch trials count in the scope `OVERALL`, as in the study of 2023.
+    With `catch`, catch trials with a shuffled sentence also evaluate models in the scope `OVERALL`,
+    as in the study of 2023.
     """
     mask = np.array([[evaluates(trial, scope, model) for trial in trials] for model in models])
     if catch and scope is Scope.OVERALL:
@@ -275,6 +276,6 @@ def scope_mask(
 
 
 def scopes_of(ratings: Ratings) -> tuple[Scope, ...]:
-    """Return the scopes for which a design has trials."""
+    """Return the scopes in which some rated trial evaluates a model."""
     trials, models = ratings.trials, ratings.models
     return tuple(scope for scope in Scope if scope_mask(trials, scope, models).any())

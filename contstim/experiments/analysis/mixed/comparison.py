@@ -1,6 +1,8 @@
 """Comparisons of mixed models of the same ratings.
 
-The results are differences in fit, and the contribution of one model in addition to another model.
+A mixed model predicts ratings from the log-probability ratios of language models. The results are
+differences in fit between mixed models, and the contribution of one language model in addition to
+another language model.
 
 Fits are compared by the difference of their log-likelihoods. As in Vuong's (1989) test for models
 that are not nested, the difference is a sum of contributions of random units. The variance of the
@@ -39,10 +41,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class MixedAnalysis:
-    """Mixed models of the same ratings.
+    """Mixed models of the same ratings; below, a model is a language model.
 
     Attributes:
+        empty: the fit without models.
         fits: a fit of each model that can be fitted alone, in the requested order.
+        joint: the fits of several models; empty unless requested.
         comparisons: a row for each pair of models. `difference` is the first log-likelihood minus
             the second, in nats. Its standard error is over trials and participants (see the
             module). Degrees of freedom are one less than the number of trials or participants,
@@ -95,7 +99,7 @@ class MixedAnalysis:
         ]
 
     def tables(self) -> dict[str, dict[str, list[Any]]]:
-        """Return the columns of every table, by its name; a table without rows has no columns."""
+        """Return table name → columns; a table without rows has no columns."""
         of_fits = ("coefficients", "variances", "thresholds")
         rows = {
             "fits": self.summaries,
@@ -184,10 +188,12 @@ def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> list[Row]:
         of_people = np.concatenate([a.of_participants - b.of_participants for a, b in pairs])
         of_ratings = np.concatenate([(a.of_ratings - b.of_ratings).ravel() for a, b in pairs])
         by_trials, by_people = _sum_variance(of_trials), _sum_variance(of_people)
-        # With few units, this estimate may be too small, or even negative, hence the maximum below
+        # With few units, this estimate may be too small, or even negative. The maximum below
+        # corrects this
         total = by_trials + by_people - _sum_variance(of_ratings)
         error = float(np.sqrt(max(total, by_trials, by_people)))
-        # The test does not generalise over a factor with a single unit
+        # A factor (trials or participants) with a single unit does not count, because the test
+        # cannot generalise over this factor
         freedom = min(len(units) for units in (of_trials, of_people) if len(units) > 1) - 1
         difference = first.log_likelihood - second.log_likelihood
         estimate = Estimate.by_t(difference, error, freedom, level)
@@ -206,7 +212,8 @@ def _additions(
 ) -> list[Row]:
     """Return a row for each ordered pair of models.
 
-    A row has the coefficient of `model`, and the gain in fit if `model` is added to `beyond`.
+    `model` and `beyond` name the two models of the pair. A row has the coefficient of `model` in
+    the fit of both models. `gain` is the log-likelihood of this fit minus that of `beyond` alone.
 
     `aic_gain` is negative if the gain in fit does not justify the additional parameters.
     """

@@ -1,11 +1,12 @@
 """Estimates of a cumulative mixed model, at the maximum of the approximate likelihood.
 
-Thresholds divide the latent scale into levels, which are the ratings that occur:
+Thresholds divide the latent scale into levels. Each rating that occurs is a level. There are two
+kinds of thresholds:
 
     flexible thresholds     one less than the number of levels, all estimated separately
     symmetric thresholds    pairs with opposite signs and 0, such as -t2 -t1 0 t1 t2. If the middle
-                            rating of a slider occurs, 0 is no threshold. If answers are choices, 0
-                            is the only threshold
+                            rating of a slider occurs, 0 is not a threshold. If answers are choices,
+                            0 is the only threshold
 
 With symmetric thresholds, exchanging sentence_1 and sentence_2 of any trials does not change the
 fit. The exchange mirrors ratings, and changes the sign of log-probability ratios and of the codes
@@ -55,9 +56,10 @@ class ThresholdScheme:
         matrix: (n_finite, n_estimated); the finite thresholds are the matrix times the estimated
             thresholds.
         level_of: rating → level, 0 to n_finite.
-        first_step: index of the first threshold that is estimated as a positive step: 0 for
-            symmetric thresholds, which are all above zero; 1 for flexible thresholds, the first of
-            which may have any value.
+        first_step: index of the first estimated threshold that has a lower limit. For symmetric
+            thresholds the index is 0, because the first threshold must be above zero. For flexible
+            thresholds the index is 1: the first may have any value, the second must be above the
+            first.
     """
 
     names: tuple[str, ...]
@@ -132,8 +134,9 @@ def fit_blocks(
         return MixedParameters(thresholds, slopes, deviations[:n_effects], trials)
 
     def likelihood(point: FloatArray, from_zero: bool = False) -> _Value:
-        # Unless `from_zero`, the search for modes starts from the modes at the last point, because
-        # the last point is close to the new point
+        # Modes are the most likely effects of participants and trials. Their search starts from the
+        # modes at the last point, which is close to the new point. With `from_zero`, it starts from
+        # zero
         last_modes, modes[:] = [*modes], [None] * len(blocks)
         at, of_blocks = parameters_at(point), zip(blocks, last_modes, strict=True)
         results = tuple(
@@ -198,7 +201,7 @@ def _maximise(
 ) -> FloatArray:
     """Find the maximum by BFGS.
 
-    The parameters are logarithms of the steps between thresholds, in place of the thresholds.
+    BFGS varies the logarithms of the steps between thresholds instead of the thresholds.
     """
     from scipy.optimize import minimize
 
@@ -241,7 +244,9 @@ def _second_derivatives(
 
 
 def _standard_errors(hessian: FloatArray, n_fixed: int) -> list[float]:
-    """Return standard errors of thresholds and slopes, given that deviations are estimated too.
+    """Return standard errors of thresholds and slopes.
+
+    The errors include the uncertainty of the standard deviations, which are estimated too.
 
     Raises:
         InputError: if the ratings do not determine the estimates.

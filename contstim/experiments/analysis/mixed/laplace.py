@@ -4,12 +4,12 @@ The latent value of participant p and trial t is
 
     eta[p, t] = x[t] · slopes + a[p, t] · u[p] + b · r[t],      u, r independent standard normal
 
-where a[p, t], (n_effects,), is the product of a design vector and the standard deviations of the
-participant's effects. The design vector has ±1 for a side bias, a preference for the sentence on
-one side of the screen (0 if sides are unknown), and the ratios for slopes. b is the standard
-deviation of trials. Given u and r, ratings are independent. The integrand over all u and r is
-replaced by a normal density with the same mode and curvature (Tierney & Kadane 1986; as in R's
-`ordinal::clmm`):
+where a[p, t], (n_effects,), is the product of a design vector and the standard deviations of
+participants' effects. One entry of the design vector is for the side bias, which is a preference
+for one side of the screen. This entry is ±1, or 0 if sides are unknown. The other entries are for
+slopes. These entries are the models' log-probability ratios. b is the standard deviation of trials'
+effects. Given u and r, ratings are independent. The integrand over all u and r is replaced by a
+normal density with the same mode and curvature (Tierney & Kadane 1986; as in R's `ordinal::clmm`):
 
     log-likelihood ≈ log p(ratings, mode) - ½ log det H,       H = minus the second derivatives
 
@@ -64,7 +64,8 @@ class MixedParameters:
         thresholds: (n_levels + 1,) ascending, from -inf to inf.
         slopes: (n_predictors,).
         participants: (n_effects,), standard deviations of participants' effects.
-        trials: standard deviation of trials. The signs of standard deviations do not matter.
+        trials: standard deviation of trials' effects. The signs of standard deviations do not
+            matter.
     """
 
     thresholds: FloatArray
@@ -84,7 +85,8 @@ class BlockLikelihood:
     Attributes:
         log_likelihood: approximate log-likelihood, nats.
         gradient: derivatives of the log-likelihood by the finite thresholds, the fixed slopes, the
-            standard deviations of participants' effects, and the standard deviation of trials.
+            standard deviations of participants' effects, and the standard deviation of trials'
+            effects.
         of_trials: (n_trials,), log-likelihood of each trial's ratings, integrated over the trial's
             effect, with participants' effects at the mode.
         of_participants: (n_participants,), log-likelihood of each participant's ratings, integrated
@@ -114,11 +116,13 @@ def block_likelihood(
     modes, (log_prob, of_eta, of_ends), curvature = _find_modes(link, block, parameters, start)
     people, trials = modes
     value = log_prob.sum() - 0.5 * (people**2).sum() - 0.5 * trials @ trials - 0.5 * curvature.log
-    # z is the design vector of a rating, (a[p, t], b); h is the part of H⁻¹ z for the rating's
-    # participant or trial; spread = zᵀ H⁻¹ z is the variance of eta given the ratings.
+    # z contains the derivatives of a rating's eta by the effects: a[p, t] for the participant's
+    # effects, b for the trial's effect, 0 for all others. h is the part of H⁻¹ z for the rating's
+    # participant or trial. spread = zᵀ H⁻¹ z is the variance of eta given the ratings.
     h_people, h_trials, spread = curvature.cells()
-    # Derivative of -½ log det H by eta. This term also depends on the parameters through the modes:
-    # a parameter change moves the modes by H⁻¹ times the change of their gradient.
+    # Derivative of -½ log det H by eta. This term also depends on the parameters through the modes.
+    # A change of the parameters changes the gradient by the effects, and moves the modes by H⁻¹
+    # times the change of this gradient.
     half_change = 0.5 * spread * of_eta[2]
     mode_shift_people, mode_shift_trials = curvature.solve(half_change)
     loadings = block.effects * parameters.participants  # a, (n_participants, n_trials, n_effects)
@@ -227,7 +231,7 @@ class _Curvature:
         self._trials_retained = n_trials < n_people * loadings.shape[2]
         if self._trials_retained:
             weights, people, trials = weights.T, trials.swapaxes(0, 1), people.swapaxes(0, 1)
-        # z_k and z_e are the design vectors of the two factors.
+        # Derivatives of eta by the effects of the retained factor (z_k) and the eliminated (z_e)
         self._z_k, self._z_e = z_k, z_e = people, trials
         (n_k, n_e, q_k), q_e = z_k.shape, z_e.shape[2]
         weighted = weights[..., None] * z_k  # (n_k, n_e, q_k)
@@ -272,7 +276,7 @@ class _Curvature:
         return of_people, of_trials[:, 0]
 
     def cells(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return H⁻¹ z for the design vector z of each rating, and zᵀ H⁻¹ z.
+        """Return H⁻¹ z and zᵀ H⁻¹ z, where z are the derivatives of a rating's eta by the effects.
 
         Returns:
             The part of H⁻¹ z for the rating's participant, (n_participants, n_trials, n_effects);
@@ -319,11 +323,12 @@ def cell_derivatives(
     upper = np.where(levels < 0, np.inf, thresholds[levels + 1] - eta)
     lower = np.where(levels < 0, -np.inf, thresholds[levels] - eta)
     log_prob = _log_difference(link, upper, lower)
-    # a, a1, a2 are F', F'', F''' at the upper end, divided by P; b, b1, b2 are those at the lower
-    # end. The division is in logs, because both density and P may underflow.
+    # F is the distribution function of the noise, and P the probability of the rating. a, a1, a2
+    # are F', F'', F''' at the upper end, divided by P; b, b1, b2 are the same at the lower end. The
+    # division is in logs, because both density and P may underflow.
     a, a1, a2 = _ratios(link, upper, log_prob)
     b, b1, b2 = _ratios(link, lower, log_prob)
-    # Derivatives of log P: hl, for example, is the derivative by the upper and the lower end
+    # Derivatives of log P by the upper end (h) and the lower end (l); hl is by one of each
     hh, ll, hl = a1 - a * a, -b1 - b * b, a * b
     hhh = a2 - 3 * a * a1 + 2 * a**3
     hhl = b * (a1 - 2 * a * a)

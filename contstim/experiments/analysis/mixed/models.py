@@ -157,9 +157,10 @@ class MixedFit:
 
     @property
     def thresholds(self) -> list[Row]:
-        """Estimated thresholds, such as 4|5, with their standard errors.
+        """Estimated thresholds, such as `4|5`, with their standard errors.
 
-        If thresholds are symmetric, the threshold 2|3 is minus the threshold 4|5, for example.
+        Symmetric thresholds have opposite signs. On a scale from 1 to 6, for example, the threshold
+        `2|3` is minus the threshold `4|5`, and has no row.
         """
         rows = zip(self.scheme.names, self.estimated.tolist(), self.errors, strict=False)
         names = ("models", "threshold", "estimate", "standard_error")
