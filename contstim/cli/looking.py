@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import ProgressBars, Quiet, print_rows, print_sentences, remark
+from contstim.cli.output import ProgressBars, Quiet, print_parts, print_rows, remark
 from contstim.errors import InputError
 from contstim.models.catalog import one_at_a_time
 from contstim.models.families import families, family_named
@@ -15,7 +15,6 @@ from contstim.models.loading import Device, Loading, TrustRemoteCode
 from contstim.models.specifications import CATALOGUE, parse_model, parse_models, with_contexts
 from contstim.options import Help, Seed
 from contstim.steps.fields import ModelContexts
-from contstim.steps.step import ChangedSentences
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
@@ -188,5 +187,7 @@ def demo(
 
 
 def _print_triplet(triplet: Triplet) -> None:
+    from contstim.reporting.stimuli_page import sentence_parts
+
     names = {name: name for name in (triplet.model_1, triplet.model_2)}
-    print_sentences(ChangedSentences(triplet.natural, triplet.labelled, names))
+    print_parts(sentence_parts(triplet.natural, triplet.labelled, names))

@@ -11,7 +11,7 @@ from functools import partial
 from importlib.util import find_spec
 from threading import Event, Thread
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,13 +19,13 @@ from contstim.reporter import Reporter
 from contstim.wording import duration, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from rich.console import Console
     from rich.progress import Progress
-    from rich.table import Table
+    from rich.text import Text
 
-    from contstim.steps.step import ChangedSentences
+    from contstim.steps.step import Shown
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
 
@@ -41,26 +41,13 @@ def terminal(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, markup=False, emoji=False)
 
 
-def results_table(*header: str, texts: int = 1, title: str | None = None) -> Table:
-    """Return an empty table; its first `texts` columns are for texts, all others for numbers."""
-    from rich.box import HEAVY_HEAD, SIMPLE_HEAD
-    from rich.table import Table
-
-    # A table of many columns has no lines between them, because the lines need width
-    box = HEAVY_HEAD if len(header) <= _MAX_COLUMNS_WITH_LINES else SIMPLE_HEAD
-    table = Table(title=title, title_justify="left", box=box)
-    for index, name in enumerate(header):
-        table.add_column(name, justify="left" if index < texts else "right", overflow="fold")
-    return table
-
-
-def print_table(table: Table, names: Mapping[str, str]) -> None:
-    """Print a table, and below it the full names of models; `names` is full name → short name."""
-    console = terminal()
-    console.print(table)
-    for name, short in names.items():
-        if short != name:
-            console.print(f"{short}: {name}", highlight=False, soft_wrap=True)
+def print_parts(parts: Iterable[Shown]) -> None:
+    """Print texts and tables."""
+    for part in parts:
+        if isinstance(part, str):
+            print(printable(part))
+        else:
+            print_rows(part.header, part.rows, texts=part.texts)
 
 
 def print_rows(
@@ -69,44 +56,45 @@ def print_rows(
     """Print a table; integers have thousands separators.
 
     The first `texts` columns have texts; other columns are right-aligned. Long names of models are
-    shortened in the table and printed in full below it.
+    shortened in the table and printed in full below it. A cell with marked words is a tuple of runs
+    (see `contstim.reporting.report.Text`). Marked words are bold and coloured.
     """
+    from rich.box import HEAVY_HEAD, SIMPLE_HEAD
+    from rich.table import Table
+
     from contstim.files.plugins import plugin_names
     from contstim.models.families import FAMILIES, GROUP
     from contstim.reporting.report import names_for_tables
 
-    cells = [
-        [f"{cell:,}" if isinstance(cell, int) else printable(str(cell)) for cell in row]
-        for row in rows
-    ]
+    cells = [[_cell(value) for value in row] for row in rows]
     header, title = [*map(printable, header)], printable(title)
     # Only specifications of models begin with the name of a family of models and a colon
     begins = tuple(f"{name}:" for name in (*FAMILIES, *plugin_names(GROUP)))
-    unique_cells = dict.fromkeys(cell for row in (header, *cells) for cell in row)
-    names = names_for_tables([text for text in unique_cells if text.startswith(begins)])
-    table = results_table(*(names.get(n, n) for n in header), texts=texts, title=title or None)
+    plain_cells = (cell for row in cells for cell in row if isinstance(cell, str))
+    unique_texts = dict.fromkeys((*header, *plain_cells))
+    names = names_for_tables([text for text in unique_texts if text.startswith(begins)])
+    # A table of many columns has no lines between them, because the lines need width
+    box = HEAVY_HEAD if len(header) <= _MAX_COLUMNS_WITH_LINES else SIMPLE_HEAD
+    table = Table(title=title or None, title_justify="left", box=box)
+    for index, name in enumerate(header):
+        justify: Literal["left", "right"] = "left" if index < texts else "right"
+        table.add_column(names.get(name, name), justify=justify, overflow="fold")
     for row in cells:
-        table.add_row(*(names.get(cell, cell) for cell in row))
-    print_table(table, names)
+        table.add_row(*(names.get(c, c) if isinstance(c, str) else c for c in row))
+    console = terminal()
+    console.print(table)
+    for name, short in names.items():
+        if short != name:
+            console.print(f"{short}: {name}", highlight=False, soft_wrap=True)
 
 
-def print_sentences(changed: ChangedSentences) -> None:
-    """Print a table of sentences, in which new words are bold and coloured."""
-    from rich.text import Text
+def _cell(value: object) -> str | Text:
+    if isinstance(value, tuple):
+        from rich.text import Text
 
-    columns = list(changed.names.values())
-    if changed.roles:
-        columns = [f"{role}: {name}" for role, name in zip(changed.roles, columns, strict=True)]
-    table = results_table("", "sentence", *columns, texts=2)
-    for label, sentence, scores in changed.rows:
-        words = [
-            Text(word, style="" if word == old else "bold magenta")
-            # A search only replaces words, so both sentences have the same length
-            for word, old in zip(sentence.words, changed.natural.words, strict=True)
-        ]
-        marked = Text(" ").join(words) + sentence.end
-        table.add_row(label, marked, *(f"{score:.2f}" for score in scores))
-    print_table(table, changed.names)
+        runs = (run if isinstance(run, str) else (run.text, "bold magenta") for run in value)
+        return Text.assemble(*runs)
+    return f"{value:,}" if isinstance(value, int) else printable(str(value))
 
 
 def remark(text: str, *, quiet: bool = False) -> None:

@@ -22,21 +22,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_origi
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from contstim.cli.output import (
-    INCOMPLETE,
-    ProgressBars,
-    Quiet,
-    print_rows,
-    print_sentences,
-    remark,
-    warn,
-)
+from contstim.cli.output import INCOMPLETE, ProgressBars, Quiet, print_parts, remark, warn
 from contstim.errors import InputError
 from contstim.options import Models
 from contstim.steps import STEPS, import_target, step_named
-from contstim.steps.step import ChangedSentences, Field, Step, arguments_of, fields_of, perform
+from contstim.steps.step import Field, Step, arguments_of, fields_of, perform
 from contstim.version import __version__
-from contstim.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -267,13 +258,7 @@ _QUIET = Parameter("quiet", Parameter.KEYWORD_ONLY, default=False, annotation=Qu
 
 def _print_outcome(outcome: Outcome[Any], record: Path | None, *, quiet: bool) -> None:
     """Print a step's result and the path of its page, and set the exit status."""
-    for part in outcome.parts:
-        if isinstance(part, str):
-            print(printable(part))
-        elif isinstance(part, ChangedSentences):
-            print_sentences(part)
-        else:
-            print_rows(part.header, part.rows, texts=part.texts)
+    print_parts(outcome.parts)
     page = record.with_name("report.html") if record else None
     if page and page.is_file():
         remark(f"The results are in {page.parent}/; open {page} in a browser.", quiet=quiet)

@@ -35,9 +35,10 @@ from contstim.optimization.jobs.question import SearchRules
 from contstim.optimization.search.verification import refuse_equal_order
 from contstim.options import Models, Seed, Writes, reads_kind
 from contstim.reporting.report import names_for_tables
+from contstim.reporting.stimuli_page import sentence_parts
 from contstim.steps.execution import LOCAL, LOCAL_SCORING, Execution
 from contstim.steps.fields import ModelContexts, StoreBeside, read_sentence_file
-from contstim.steps.step import ChangedSentences, Outcome, Step
+from contstim.steps.step import Outcome, Step
 from contstim.steps.triplets import SearchesTriplets, tell_missing
 from contstim.store import Store
 from contstim.words.sentence import Sentence
@@ -235,7 +236,7 @@ def _describe(differences: Sequence[Difference], baseline: str, command: str) ->
             yield "The search found no sentences on which they part."
         for triplet in difference.triplets[:_N_SHOWN]:
             names = names_for_tables((triplet.model_1, triplet.model_2))
-            yield ChangedSentences(triplet.natural, triplet.labelled, names)
+            yield from sentence_parts(triplet.natural, triplet.labelled, names)
         if difference.paradigms:
             yield "Minimal pairs on which they part most: the share that each model gets right."
             yield paradigm_table(difference)

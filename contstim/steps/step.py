@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from contstim.reporting.report import Table
-    from contstim.words.sentence import Sentence
 
 
 Value = TypeVar("Value")
@@ -62,25 +61,7 @@ _CLAUSE_END = re.compile(r"[,:;.](?: |$)| \(")
 _SECTION = re.compile(r"\n\n(Args|Returns|Raises|Yields|Attributes):\n")
 
 
-@dataclass(frozen=True)
-class ChangedSentences:
-    """Sentences with scores, for printing with highlighted new words.
-
-    Attributes:
-        natural: natural sentence. In the other sentences, new words replace some of its words.
-        rows: label, sentence, and its score under each model. Scores of language models are
-            log-probabilities in nats.
-        names: model name → short name for printing.
-        roles: role of each model, such as `judge`, printed before the name of the model.
-    """
-
-    natural: Sentence
-    rows: Sequence[tuple[str, Sentence, Sequence[float]]]
-    names: Mapping[str, str]
-    roles: Sequence[str] = ()
-
-
-Shown: TypeAlias = "str | Table | ChangedSentences"
+Shown: TypeAlias = "str | Table"
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from contstim.optimization.search.synthesize import (
 )
 from contstim.options import Aside, Help, Models, Seed, Writes
 from contstim.reporting.report import names_for_tables
+from contstim.reporting.stimuli_page import sentence_parts
 from contstim.steps.fields import (
     ModelContexts,
     OfferedWords,
@@ -33,7 +34,7 @@ from contstim.steps.fields import (
     load_words,
     report_sentences,
 )
-from contstim.steps.step import ChangedSentences, Outcome, Step
+from contstim.steps.step import Outcome, Step
 from contstim.wording import quantity
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
@@ -239,7 +240,7 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
             ("natural", result.natural, result.natural_log_probs),
             ("synthetic", result.synthetic, result.log_probs),
         ]
-    yield ChangedSentences(result.natural, rows, names, roles)
+    yield from sentence_parts(result.natural, rows, names, roles)
     if not isinstance(result, SymmetricPair) and result.choice is not None and result.changed:
         yield _choice_text(result, result.choice)
         yield from _costs(result)
