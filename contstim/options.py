@@ -54,6 +54,8 @@ class Help:
             these two kinds. Its section then has a stage for each of the two kinds that exists in
             the study.
         argument: whether a command takes the values as arguments, without a flag.
+        makes_stale: whether a change of the value makes a result stale. A study computes stale
+            results again.
     """
 
     text: str
@@ -68,6 +70,7 @@ class Help:
     content: str = ""
     kind: str = ""
     argument: bool = False
+    makes_stale: bool = True
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -131,12 +134,8 @@ class Help:
         return "" if number >= -LARGEST else f"at least {-LARGEST:,}"
 
 
-@dataclass(frozen=True)
-class Aside(Help):
-    """Help on a setting that never makes a result stale when it changes, such as the device.
-
-    A study computes stale results again.
-    """
+Aside = partial(Help, makes_stale=False)
+"""Help on a setting that never makes a result stale when it changes, such as the device."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +175,7 @@ class Writes(Help):
     name: str = ""
     part: str = ""
     when: str = ""
+    makes_stale: bool = False
 
     @property
     def endings(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from contstim.files.documents import shortened
 from contstim.files.files import is_device, is_file, is_folder
 from contstim.files.records import record_path
 from contstim.items.scores import read_pair_counts
-from contstim.options import Aside, Writes
+from contstim.options import Writes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -88,7 +88,7 @@ def check_targets(step: Step[Any]) -> None:
                 )
             claim(f"`{name}`", path)
     for field, value in step.values():
-        if not isinstance(field.note, Aside | Writes):
+        if field.note.makes_stale:
             for path in value if isinstance(value, tuple) else (value,):
                 if isinstance(path, Path) and str(path) != "-":
                     _claim_input(owners, f"`{field.name}`", path)

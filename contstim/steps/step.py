@@ -42,7 +42,7 @@ from typing import (
 
 from contstim.errors import ContstimError, InputError
 from contstim.files.files import is_device, reading
-from contstim.options import Aside, Help, Models, Reads, Writes, note_of
+from contstim.options import Help, Models, Reads, Writes, note_of
 from contstim.reporter import SILENT, Reporter, forwarding
 from contstim.wording import grouped
 
@@ -226,7 +226,7 @@ class Step(Generic[Value]):
         input_files = [
             path
             for field, value in self.values()
-            if not isinstance(field.note, Aside | Writes) and not (inside and field.name == "data")
+            if field.note.makes_stale and not (inside and field.name == "data")
             for path in _paths(value)
         ]
         # If an input is a model that provides word frequencies, its counts are in a file next to it
@@ -281,8 +281,9 @@ class Step(Generic[Value]):
         chosen = {
             field.name: value
             for field, value in self.values()
-            if value != field.default and not isinstance(field.note, Aside | Reads | Writes)
-            if not any(_paths(value))  # the record has checksums of files
+            if value != field.default and field.note.makes_stale
+            # The record has checksums of files
+            if not isinstance(field.note, Reads) and not any(_paths(value))
         }
         as_json: dict[str, Any] = json.loads(json.dumps(chosen, default=str))
         return as_json

@@ -18,7 +18,7 @@ from contstim.experiments.responses.admission import required_catch
 from contstim.experiments.responses.questionnaire import questions_beside
 from contstim.models.catalog import check_model
 from contstim.models.specifications import parse_model
-from contstim.options import Aside, Help, Reads, Writes
+from contstim.options import Help, Reads, Writes
 from contstim.steps.analysis import AnalyzeResponses
 from contstim.steps.design import MakeDesign, read_attention
 from contstim.steps.paths import check_input, check_targets, identity, store_paths, targets
@@ -78,9 +78,9 @@ def _check_files(study: Study, sections: Sequence[Section], problems: Problems) 
         for field in fields_of(section.step):
             note, value = field.note, section.values.get(field.name)
             values = value if isinstance(value, tuple) else (value,)
-            # Fields with the note `Aside` never make a result stale, so the paths in these fields
-            # are not inputs. Folders are an exception, such as the folder of a pilot study
-            if not isinstance(note, Writes) and not (isinstance(note, Aside) and not note.folder):
+            # Paths that never make a result stale are not inputs. Folders are an exception, such as
+            # the folder of a pilot study
+            if note.makes_stale or note.folder:
                 inputs += [((*section.key, field.name), value, note) for value in values]
     written = {path for stage in study.stages for path in stage.writes}
     for key, value, note in inputs:
