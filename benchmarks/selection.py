@@ -236,7 +236,8 @@ def print_allocation(pairs: tuple[Pair, ...], triplets: tuple[Triplet, ...]) -> 
         groups = [Counter(t.condition for t in design.trials if t.group == g) for g in range(1, 11)]
         print(
             f"design, {part:.0%} of natural sentences shared between model pairs: "
-            f"{certificate.trials:,} trials, {certificate.seconds:.2f} s, {certificate.status}"
+            f"{len(design.trials):,} trials, {certificate['seconds']:.2f} s, "
+            f"{certificate['status']}"
         )
         is_same = all(group == groups[0] for group in groups)
         counts = ", ".join(f"{n} {condition}" for condition, n in groups[0].items())

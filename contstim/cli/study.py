@@ -187,7 +187,7 @@ def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
     number = quantity(supply.number, "natural sentence")
     print(printable(f"{supply.path} has {number}{fewer}: {enough}."))
     if supply.found_sentences is not None:
-        print("\n".join(supply.found_sentences.lines(planned.numbers.needs)))
+        print("\n".join(supply.found_sentences.lines(planned.numbers.needed_sentences or None)))
 
 
 def status(*, study: StudyFile = _STUDY_FILE) -> None:

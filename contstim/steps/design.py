@@ -11,6 +11,7 @@ from contstim.errors import InputError
 from contstim.experiments.design.building import Design, build_design, check_attention
 from contstim.experiments.design.population import SECONDS_PER_TRIAL
 from contstim.experiments.design.summary import summarise, summary_figure, summary_report
+from contstim.files.documents import write_json
 from contstim.files.files import write_text
 from contstim.files.tables import parsed_columns, read_table, write_table
 from contstim.items.matching import figures_of
@@ -149,7 +150,7 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
         summary = self._summary(design, natural, triplets)
         write_table(self.out, trial_columns(design.trials))
         certificate = design.certificate
-        certificate.save(Path(f"{self.out}.certificate.json"))
+        write_json(f"{self.out}.certificate.json", certificate)
         write_text(Path(f"{self.out}.summary.md"), summary_report(summary).markdown())
         write_figure(partial(summary_figure, summary), Path(f"{self.out}.summary.png"))
         facts: dict[str, Any] = {
@@ -162,9 +163,9 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
             reporter.warn(caution)
         minutes = max(1, round(max(summary.minutes)))
         reporter.say(
-            f"{self.out}: {quantity(certificate.trials, 'trial')} for "
-            f"{quantity(self.groups, 'group')}, {certificate.trials_per_group:,} for each "
-            f"participant, about {quantity(minutes, 'minute')}; {certificate.status}. "
+            f"{self.out}: {quantity(len(design.trials), 'trial')} for "
+            f"{quantity(self.groups, 'group')}, {certificate['trials_per_group']:,} for each "
+            f"participant, about {quantity(minutes, 'minute')}; {certificate['status']}. "
             f"Read {self.out}.summary.md before you preregister."
         )
         facts |= report_changes(design.changed, "trial", reporter)

@@ -43,7 +43,6 @@ from contstim.words.word_rules import sort_words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from contstim.experiments.design.summary import SentenceNeeds
     from contstim.reporter import Reporter
     from contstim.words.sentence import Sentence
 
@@ -178,17 +177,17 @@ class FoundSentences:
         """Number of sentences in the text, including excluded ones."""
         return len(self.sentences) + self.left_out.total()
 
-    def lines(self, needs: SentenceNeeds | None) -> Iterator[str]:
+    def lines(self, needed: int | None) -> Iterator[str]:
         """Yield a line for the whole text, and a line for each rule that excludes sentences.
 
-        Each line has the number of remaining sentences. If `needs` is set, the line also states
-        whether this number is enough for a study.
+        Each line has the number of remaining sentences. With `needed`, the number of sentences that
+        a study needs, the line also states whether the remaining sentences are enough.
         """
 
         def shortage(count: int) -> str:
-            if needs is None:
+            if needed is None:
                 return ""
-            lacks = needs.in_all - count
+            lacks = needed - count
             return f": {lacks:,} too few" if lacks > 0 else ": enough"
 
         remaining = self.in_text
@@ -251,10 +250,10 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=6):
     def check(self) -> None:
         """Check `words`, and that the numbers of a study are set only if `for_models` is set."""
         self.settings.lengths()
-        self.needs()
+        self._sentences_needed()
 
-    def needs(self) -> SentenceNeeds | None:
-        """Return the numbers of sentences that a study needs; None without `for_models`."""
+    def _sentences_needed(self) -> tuple[int | None, list[tuple[str, int, int, int]]]:
+        """Return the results of `sentences_needed`; None and no rows without `for_models`."""
         names = (field.name for field in fields_of(type(self)) if field.panel == _STUDY)
         numbers = {name: getattr(self, name) for name in names}
         models = numbers.pop("for_models")
@@ -262,11 +261,11 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=6):
             return sentences_needed(models, **numbers)
         if any(number != getattr(type(self), name) for name, number in numbers.items()):
             raise InputError("Numbers of a study need `for_models`. Set it, or remove the numbers.")
-        return None
+        return None, []
 
     def work(self, reporter: Reporter) -> Outcome[tuple[Sentence, ...]]:
         """Find the sentences, and write them."""
-        needs = self.needs()
+        needed, needed_by_use = self._sentences_needed()
         result = self.settings.find(
             read_text(self.text, reporter, prose=self.settings.prose),
             None if self.vocabulary is None else Vocabulary.load(self.vocabulary),
@@ -280,15 +279,15 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=6):
             raise InputError(f"No sentence of {self.text} remains: {reasons}.")
         write_text(self.out, "".join(f"{sentence.text}\n" for sentence in selected))
         reporter.say(f"{self.out}: {quantity(len(selected), 'sentence')}.")
-        for line in result.lines(needs):
+        for line in result.lines(needed):
             reporter.say(line)
         facts: dict[str, object] = {"kept": len(selected), "left_out": dict(left_out)}
-        if needs is None:
+        if needed is None:
             return Outcome(selected, facts)
-        facts["needed"] = {use: needed for use, *_, needed in needs.rows}
+        facts["needed"] = {use: number for use, *_, number in needed_by_use}
         header = ("natural sentences for", "model pairs or groups", "each", "needed")
-        table = Table(header, needs.rows)
-        too_few = needs.in_all - len(selected)
+        table = Table(header, needed_by_use)
+        too_few = needed - len(selected)
         if too_few > 0:
             reporter.say(
                 f"{too_few:,} sentences are missing for a study of {self.for_models} models: "

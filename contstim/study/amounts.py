@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from contstim.errors import ContstimError, InputError
 from contstim.experiments.design.population import SECONDS_PER_TRIAL
-from contstim.experiments.design.summary import SentenceNeeds, sentences_needed
+from contstim.experiments.design.summary import sentences_needed
 from contstim.files.files import is_file
 from contstim.items.scores import read_pair_counts
 from contstim.items.stimuli import read_stimuli
@@ -86,14 +86,14 @@ class StudyNumbers:
         self.new_sentences += self.groups * self.catch_per_group
 
     @property
-    def needs(self) -> SentenceNeeds | None:
-        """Natural sentences that the study needs if it uses each sentence once.
+    def needed_sentences(self) -> int:
+        """Number of natural sentences that the study needs if it uses each sentence once.
 
-        None if the study needs no sentences, or has fewer than two models.
+        0 if the study has fewer than two models.
         """
         if self.models < 2:
-            return None
-        needs = sentences_needed(
+            return 0
+        return sentences_needed(
             self.models,
             # Searches of different pairs of models may share natural sentences, but all selected
             # triplets have different ones
@@ -102,8 +102,7 @@ class StudyNumbers:
             groups=self.groups,
             random_per_group=self.random_per_group,
             catch_per_group=self.catch_per_group,
-        )
-        return needs if needs.in_all else None
+        )[0]
 
 
 def _counts_by_pair(study: Study, step: Selection | None) -> dict[ModelPair, int]:
@@ -182,11 +181,11 @@ def check_numbers(study: Study, problems: Problems) -> None:
                     f"{number}.",
                 )
     if groups == numbers.groups and not problems.has_problem("triplets", "per_pair"):
-        maximum, needs = max_sentences(study), numbers.needs
-        if maximum is not None and needs is not None and maximum < needs.in_all:
+        maximum, needed = max_sentences(study), numbers.needed_sentences
+        if maximum is not None and maximum < needed:
             problems.add(
                 ("texts", "natural"),
-                f"has at most {maximum:,} sentences, but the study needs {needs.in_all:,} natural "
+                f"has at most {maximum:,} sentences, but the study needs {needed:,} natural "
                 "sentences to use each only once: give more text, or request fewer items.",
             )
 
@@ -308,23 +307,22 @@ def _until(deadline: float, path: Path, sentences: Iterable[Sentence]) -> Iterat
 
 def count_missing(numbers: StudyNumbers, supply: NaturalSupply | None) -> int:
     """Return the number of natural sentences that a study lacks; 0 if this number is unknown."""
-    needs = numbers.needs
-    return 0 if needs is None or supply is None else max(needs.in_all - supply.number, 0)
+    return 0 if supply is None else max(numbers.needed_sentences - supply.number, 0)
 
 
 def shortages(numbers: StudyNumbers, supply: NaturalSupply | None) -> Iterator[str]:
     """Yield a message with a remedy if there are fewer natural sentences than the study needs."""
     lacks = count_missing(numbers, supply)
-    if not lacks or supply is None or numbers.needs is None:
+    if not lacks or supply is None:
         return
     remedy = f"give {lacks:,} more"
     if supply.in_text is not None:
         remedy = "give more text"
         if supply.number:
-            in_all = supply.in_text * numbers.needs.in_all / supply.number
+            in_all = supply.in_text * numbers.needed_sentences / supply.number
             remedy += f" (in all about {float(f'{in_all:.2g}'):,.0f} sentences of this kind)"
     yield (
-        f"The study needs {numbers.needs.in_all:,} natural sentences, each used once, "
+        f"The study needs {numbers.needed_sentences:,} natural sentences, each used once, "
         f"but {supply.path} has {supply.number:,}: {remedy}, loosen [sentences], enlarge "
         "[vocabulary], or request fewer items."
     )

@@ -88,7 +88,7 @@ def test_judge_removes_the_less_likely_half(folder: Path) -> None:
 def test_sentence_step_counts_sentences(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     vocabulary, out, messages = folder / "vocab.txt", folder / "natural.txt", list[str]()
     MakeVocabulary(text=folder / "corpus.txt", out=vocabulary, min_count=1).run()
-    needs = sentences_needed(2)
+    needed, _ = sentences_needed(2)
     selection = FindSentences(
         text=folder / "corpus.txt",
         out=out,
@@ -101,8 +101,8 @@ def test_sentence_step_counts_sentences(folder: Path, capsys: pytest.CaptureFixt
     # Every sentence of the text is either written or excluded for one reason
     record = record_of(out)
     assert len(lines) + sum(record["left_out"].values()) == 600
-    assert record["needed"]["in all"] == needs.in_all
-    assert record["complete"] is (needs.in_all <= len(lines))
+    assert record["needed"]["in all"] == needed
+    assert record["complete"] is (needed <= len(lines))
     assert files_of(out) == ({"corpus.txt", "vocab.txt", "unwanted.txt"}, {"natural.txt"})
     assert messages[0] == f"{out}: {len(lines)} sentences."
     assert capsys.readouterr() == ("", "")

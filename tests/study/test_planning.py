@@ -190,7 +190,7 @@ def test_planned_sentences_equal_those_of_the_run(study: Path) -> None:
     assert supply.found_sentences is not None
     assert (supply.number, supply.in_text, supply.path) == (n_run, n_text, Path("more.txt"))
     assert not supply.may_be_fewer
-    lines = [*supply.found_sentences.lines(StudyNumbers(read_study(study)).needs)]
+    lines = [*supply.found_sentences.lines(StudyNumbers(read_study(study)).needed_sentences)]
     assert [lines[n].split()[0] for n in (0, -1)] == [f"{n_text:,}", f"{n_run:,}"]
     assert {line.rsplit(": ", 1)[1] for line in lines} == {"enough"}
 
@@ -240,7 +240,7 @@ def test_missing_sentences_are_counted(study: Path) -> None:
     planned = estimate(study)
     # 4 triplets, 2 · 3 of natural pairs, 3 · (2 · 2 + 1) of fillers
     assert planned.numbers.needs is not None
-    assert planned.numbers.needs.in_all == 4 + 6 + 15
+    assert planned.numbers.needed_sentences == 4 + 6 + 15
     assert planned.supply is not None
     assert (planned.supply.number, planned.missing_sentences) == (23, 2)
     assert any("2 more" in caution for caution in planned.cautions)

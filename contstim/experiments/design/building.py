@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.design.assignment import Item, assign_groups
 from contstim.experiments.design.verification import verify_design
-from contstim.files.documents import FORMAT, write_json
+from contstim.files.documents import FORMAT
 from contstim.files.tables import ShownAsTable, frame_of
 from contstim.items.reviews import ItemKind, Review, ReviewedItem
 from contstim.items.scale import Scale
@@ -34,7 +34,6 @@ from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from pandas import DataFrame
 
@@ -48,44 +47,20 @@ _SELECT_COMMANDS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class DesignCertificate:
-    """Record of the solver, the size of the design, and the result of the independent check.
-
-    Attributes:
-        status: `verified`, because every rule of the design was checked on the finished trials.
-        seconds: time from stimuli to the verified design.
-    """
-
-    status: str = "verified"
-    solver: str = SOLVER
-    version: str
-    groups: int
-    trials: int
-    trials_per_group: int
-    seed: int
-    seconds: float
-
-    def save(self, path: Path | str) -> None:
-        """Write the certificate as JSON.
-
-        Raises:
-            InputError: if the file cannot be written.
-        """
-        write_json(path, {"format": FORMAT, **asdict(self)})
-
-
 @dataclass(frozen=True)
 class Design(ShownAsTable):
     """The trials of all groups.
 
     Attributes:
         trials: trials, sorted by group, condition and models.
+        certificate: content of the JSON file about the design: solver, size of the design, seed,
+            and `seconds` from stimuli to the verified design. The `status` is `verified`, because
+            every rule of the design was checked on the finished trials.
         changed: reviewed trials that were not rejected, but are removed or in another group.
     """
 
     trials: tuple[Trial, ...]
-    certificate: DesignCertificate
+    certificate: dict[str, Any]
     changed: tuple[ChangedItem, ...] = ()
 
     def to_frame(self) -> DataFrame:
@@ -169,14 +144,17 @@ def build_design(
     )
     trials = tuple(replace(trial, scale=scale) for trial in all_trials)
     verify_design(trials, pairs, triplets, natural, twins=twins, groups=groups, **numbers)
-    certificate = DesignCertificate(
-        version=solver_version(),
-        groups=groups,
-        trials=len(trials),
-        trials_per_group=len(trials) // groups,
-        seed=seed,
-        seconds=perf_counter() - started,
-    )
+    certificate = {
+        "format": FORMAT,
+        "status": "verified",
+        "solver": SOLVER,
+        "version": solver_version(),
+        "groups": groups,
+        "trials": len(trials),
+        "trials_per_group": len(trials) // groups,
+        "seed": seed,
+        "seconds": perf_counter() - started,
+    }
     return Design(trials, certificate, _changed_trials(accepted, trials))
 
 

@@ -73,7 +73,7 @@ def summarise(
     """
     if not 0 < seconds_per_trial < np.inf:
         raise InputError(f"`seconds_per_trial` must be above 0, got {seconds_per_trial}.")
-    trials, groups = design.trials, design.certificate.groups
+    trials, groups = design.trials, design.certificate["groups"]
     by_group = Counter((trial.condition, trial.group) for trial in trials)
     present = [c for c in Condition if any(condition is c for condition, _ in by_group)]
     counts = {c: tuple(by_group[c, g] for g in range(1, groups + 1)) for c in present}
@@ -235,24 +235,6 @@ def summary_figure(summary: DesignSummary) -> Figure:
     return figure
 
 
-@dataclass(frozen=True)
-class SentenceNeeds:
-    """The number of natural sentences that a study needs, for each use and in total.
-
-    Attributes:
-        rows: one row for each use of the sentences. A row has the use, the number of model pairs or
-            groups, the number of sentences for each model pair or group, and the product of both
-            numbers. The last row is the total; its use is `in all`.
-    """
-
-    rows: tuple[tuple[str, int, int, int], ...]
-
-    @property
-    def in_all(self) -> int:
-        """Number of sentences that the study needs."""
-        return self.rows[-1][3]
-
-
 def sentences_needed(
     models: int,
     *,
@@ -261,8 +243,12 @@ def sentences_needed(
     groups: int = 10,
     random_per_group: int = 3,
     catch_per_group: int = 12,
-) -> SentenceNeeds:
+) -> tuple[int, list[tuple[str, int, int, int]]]:
     """Return the minimum number of natural sentences for a study that uses each sentence once.
+
+    Also return a table with a row for each use of the sentences. A row has the use, the number of
+    model pairs or groups, the number of sentences for each model pair or group, and the product of
+    both numbers. The last row is the total; its use is `in all`.
 
     Each triplet and each catch trial uses one sentence. Each natural pair and each random pair uses
     two sentences. Pairs and triplets are selected separately and may share sentences. The summary
@@ -278,4 +264,4 @@ def sentences_needed(
     )
     total = sum(times * n_each for _, times, n_each in uses)
     rows = [(use, times, n_each, times * n_each) for use, times, n_each in uses]
-    return SentenceNeeds((*rows, ("in all", 1, total, total)))
+    return total, [*rows, ("in all", 1, total, total)]
