@@ -164,8 +164,9 @@ def _print_plan(planned: StudyPlan) -> None:
             f"{numbers.trials:,} trials for {quantity(numbers.groups, 'group')}: "
             f"{numbers.trials_each:,} for each participant, about {numbers.minutes:.0f} min."
         )
-    if numbers.needs is not None:
-        print_rows(("natural sentences", "times", "each", "needed"), numbers.needs.rows)
+    needed, needed_by_use = numbers.sentence_needs
+    if needed:
+        print_rows(("natural sentences", "times", "each", "needed"), needed_by_use)
         if planned.supply is not None:
             _print_supply(planned.supply, planned)
     if planned.admissible:
@@ -187,7 +188,7 @@ def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
     number = quantity(supply.number, "natural sentence")
     print(printable(f"{supply.path} has {number}{fewer}: {enough}."))
     if supply.found_sentences is not None:
-        print("\n".join(supply.found_sentences.lines(planned.numbers.needed_sentences or None)))
+        print("\n".join(supply.found_sentences.lines(planned.numbers.needed_sentences)))
 
 
 def status(*, study: StudyFile = _STUDY_FILE) -> None:

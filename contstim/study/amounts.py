@@ -86,13 +86,10 @@ class StudyNumbers:
         self.new_sentences += self.groups * self.catch_per_group
 
     @property
-    def needed_sentences(self) -> int:
-        """Number of natural sentences that the study needs if it uses each sentence once.
-
-        0 if the study has fewer than two models.
-        """
+    def sentence_needs(self) -> tuple[int, list[tuple[str, int, int, int]]]:
+        """Results of `sentences_needed`; 0 and no rows if the study has fewer than two models."""
         if self.models < 2:
-            return 0
+            return 0, []
         return sentences_needed(
             self.models,
             # Searches of different pairs of models may share natural sentences, but all selected
@@ -102,7 +99,12 @@ class StudyNumbers:
             groups=self.groups,
             random_per_group=self.random_per_group,
             catch_per_group=self.catch_per_group,
-        )[0]
+        )
+
+    @property
+    def needed_sentences(self) -> int:
+        """Number of natural sentences that the study needs if it uses each sentence once."""
+        return self.sentence_needs[0]
 
 
 def _counts_by_pair(study: Study, step: Selection | None) -> dict[ModelPair, int]:
