@@ -187,7 +187,6 @@ def demo(
 
 
 def _print_triplet(triplet: Triplet) -> None:
-    from contstim.reporting.stimuli_page import sentence_parts
+    from contstim.reporting.stimuli_page import stimuli_table
 
-    names = {name: name for name in (triplet.model_1, triplet.model_2)}
-    print_parts(sentence_parts(triplet.natural, triplet.labelled, names))
+    print_parts([stimuli_table([triplet])])

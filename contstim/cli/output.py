@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
 
 _MAX_COLUMNS_WITH_LINES = 6
+_STYLES = {"mark": "bold magenta", "strong": "bold"}  # HTML tag → style in a table
 INCOMPLETE = 3
 """Exit status if a step produced fewer results than requested, or none."""
 
@@ -57,7 +58,7 @@ def print_rows(
 
     The first `texts` columns have texts; other columns are right-aligned. Long names of models are
     shortened in the table and printed in full below it. A cell with marked words is a tuple of runs
-    (see `contstim.reporting.report.Text`). Marked words are bold and coloured.
+    (see `contstim.reporting.report.Text`). Marked words are bold and coloured, bold numbers bold.
     """
     from rich.box import HEAVY_HEAD, SIMPLE_HEAD
     from rich.table import Table
@@ -89,11 +90,13 @@ def print_rows(
 
 
 def _cell(value: object) -> str | Text:
-    if isinstance(value, tuple):
+    from contstim.reporting.report import Span, spans
+
+    if isinstance(value, Span | tuple):
         from rich.text import Text
 
-        runs = (run if isinstance(run, str) else (run.text, "bold magenta") for run in value)
-        return Text.assemble(*runs)
+        runs = spans(value)
+        return Text.assemble(*(r if isinstance(r, str) else (r.text, _STYLES[r.tag]) for r in runs))
     return f"{value:,}" if isinstance(value, int) else printable(str(value))
 
 

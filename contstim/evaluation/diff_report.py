@@ -50,13 +50,16 @@ def diff_report(
         sentences=len(scores.log_probs),
         natural_text=natural_text,
     )
-    parts: list[Part] = [summary_table(differences), Paragraph(texts["baseline"])]
-    parts.append(Paragraph(texts["meaning"], note=True))
+    parts: list[Part] = [
+        summary_table(differences),
+        Paragraph(texts["baseline"], note=not baseline),
+        Paragraph(texts["meaning"], note=True),
+    ]
     for difference in compared:
         if len(compared) > 1:
             parts.append(Heading(difference.names[:1].upper() + difference.names[1:]))
         parts += _parts_of_pair(difference, scores, differences[-1] if baseline else None, texts)
-    parts += [Heading("Ask people"), Paragraph(("A study of these models: ", code(command)))]
+    parts += [Heading("Ask people which model is right"), Paragraph((code(command),))]
     models = " and ".join(dict.fromkeys(n for d in compared for n in (d.model_1, d.model_2)))
     return Report(f"Where {models} part", parts)
 
@@ -123,13 +126,14 @@ def _parts_of_pair(
         yield Picture(f"where-{names}", image, f"share of changes on which {names} part")
         yield Paragraph(texts["figure"], note=True)
     if difference.paradigms:
-        yield Heading("Minimal pairs on which they part most", 3)
+        yield Heading("Minimal pairs on which they part most: share that each model gets right", 3)
         yield Paragraph(texts["paradigms"], note=True)
         yield paradigm_table(difference)
-    yield Heading("Sentences on which they part", 3)
     if not difference.triplets:
-        yield Paragraph("The search found none.")
+        yield Paragraph("The search found no sentences on which they part.")
         return
+    numbers = "log-probabilities in nats" if difference.triplets[0].in_nats else "scores"
+    yield Heading(f"Sentences on which they part, with {numbers}", 3)
     yield Paragraph(texts["items"], note=True)
     yield from (stimuli_table([triplet]) for triplet in difference.triplets)
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from jinja2 import Environment, Template
 
@@ -173,6 +173,14 @@ class Report:
             # Bytes 16 to 19 of a PNG file are the width of the image
             pixels=lambda image: round(int.from_bytes(image[16:20]) * _PIXELS),
         )
+
+    def printed(self) -> Iterator[Table | str]:
+        """Yield the texts and tables for a terminal, without notes and pictures."""
+        for part in self.parts:
+            if isinstance(part, Table):
+                yield part
+            elif isinstance(part, Heading) or (isinstance(part, Paragraph) and not part.note):
+                yield "".join(r if isinstance(r, str) else r.text for r in spans(part.text))
 
     def _repr_html_(self) -> str:
         """Return the page in a frame, so that the page and a notebook keep their own styles."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.items.matching import changes_of, figures_of
-from contstim.items.reviews import changed_positions, named_sentences
+from contstim.items.reviews import named_sentences
 from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet
 from contstim.reporting import report
 from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, agreement_map, panels, png, widest
@@ -17,7 +17,7 @@ from contstim.reporting.report import short_names
 from contstim.wording import grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from matplotlib.figure import Figure
 
@@ -215,49 +215,17 @@ def stimuli_table(
     return report.Table(header, rows, texts=texts, is_wide=True)
 
 
-def sentence_parts(
-    natural: Sentence,
-    rows: Iterable[tuple[str, Sentence, Iterable[float]]],
-    names: Mapping[str, str],
-    roles: Sequence[str] = (),
-) -> Iterator[report.Table | str]:
-    """Yield a table of sentences with their scores, and the full names of its models.
-
-    Words that differ from the natural sentence are marked.
-
-    Args:
-        natural: natural sentence.
-        rows: label, sentence, and its score under each model. Scores of language models are
-            log-probabilities in nats.
-        names: model name → short name in the table.
-        roles: role of each model, such as `judge`, written before the name of the model.
-    """
-    columns = [*names.values()]
-    if roles:
-        columns = [f"{role}: {name}" for role, name in zip(roles, columns, strict=True)]
-    cells = [
-        # The command line shortens a text that begins like the name of a model, but never a tuple
-        (
-            (label,),
-            mark_changes(sentence, dict.fromkeys(changed_positions(sentence, natural), "")),
-            *(f"{score:.2f}" for score in scores),
-        )
-        for label, sentence, scores in rows
-    ]
-    yield report.Table(("", "sentence", *columns), cells, texts=2)
-    yield from (f"{short}: {name}" for name, short in names.items() if short != name)
-
-
 def figures_table(figures: Mapping[str, float]) -> report.Table:
     """Make a table of means and shares of triplets (`figures_of`)."""
     rows = [(name, f"{value:.2f}") for name, value in figures.items()]
     return report.Table(("triplets", "mean or share"), rows)
 
 
-def _labelled_sentences(stimulus: Stimulus) -> list[tuple[tuple[str, ...], Sentence | None]]:
+def _labelled_sentences(stimulus: Stimulus) -> list[tuple[tuple[Text, ...], Sentence | None]]:
     """Return each sentence with the labels in front of it."""
     if isinstance(stimulus, Triplet):
-        return [((label,), sentence) for label, sentence, _ in stimulus.labelled]
+        # The command line shortens a text that begins like the name of a model, but never a tuple
+        return [(((label,),), sentence) for label, sentence, _ in stimulus.labelled]
     if isinstance(stimulus, Pair):
         return [(("pair",), stimulus.sentence_1), (("",), stimulus.sentence_2)]
     kinds = [str(kind).partition("_")[0] for kind in (stimulus.kind_1, stimulus.kind_2)]

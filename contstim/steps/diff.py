@@ -13,13 +13,7 @@ from contstim.english.sampling import generate
 from contstim.english.words import tag_table
 from contstim.errors import InputError
 from contstim.evaluation.diff import Difference, find_differences, sample_changes
-from contstim.evaluation.diff_report import (
-    diff_report,
-    item_rows,
-    paradigm_table,
-    summary_table,
-    where_text,
-)
+from contstim.evaluation.diff_report import diff_report, item_rows
 from contstim.evaluation.folder import table_of
 from contstim.evaluation.scores import readable_by
 from contstim.files.files import write_text
@@ -34,8 +28,6 @@ from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.jobs.question import SearchRules
 from contstim.optimization.search.verification import refuse_equal_order
 from contstim.options import Models, Seed, Writes, reads_kind
-from contstim.reporting.report import names_for_tables
-from contstim.reporting.stimuli_page import sentence_parts
 from contstim.steps.execution import LOCAL, LOCAL_SCORING, Execution
 from contstim.steps.fields import ModelContexts, StoreBeside, read_sentence_file
 from contstim.steps.step import Outcome, Step
@@ -45,17 +37,15 @@ from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from contstim.models.base import Scorer
     from contstim.reporter import Reporter
-    from contstim.steps.step import Shown
 
 _N_SENTENCES, _MIN_SENTENCES = 200, 20  # maximum and minimum number of natural sentences
 _N_OFFERED = 1_000  # generated sentences, from which the natural sentences are chosen
 _WORDS = range(3, 21)  # allowed numbers of words of a natural sentence
 _PER_PARADIGM = 10  # minimal pairs of each embedded paradigm
-_N_SHOWN = 10  # triplets of each pair of models that the command prints
 
 
 class FindDifferences(SearchesTriplets, Step[list[Difference]], name="diff"):
@@ -147,13 +137,12 @@ class FindDifferences(SearchesTriplets, Step[list[Difference]], name="diff"):
         write_table(self.writes()[0], table_of(rows, ("natural", "sentence")))
         tell_missing(results, reporter)
         source = "the embedded English" if self.text is None else self.text.name
-        command = self._study_command()
         page = diff_report(
             differences,
             scores.of(natural),
             baseline=baseline,
             natural_text=source,
-            command=command,
+            command=self._study_command(),
         )
         write_text(self.writes()[1], page.html())
         facts = {
@@ -162,9 +151,8 @@ class FindDifferences(SearchesTriplets, Step[list[Difference]], name="diff"):
             "sentences": len(natural),
             "triplets": len(results.triplets),
         }
-        parts = [*_describe(differences, baseline, command)]
         is_complete = all(pair.triplets for pair in results.pairs)
-        return Outcome(differences, facts, complete=is_complete, parts=parts)
+        return Outcome(differences, facts, complete=is_complete, parts=[*page.printed()])
 
     def _study_command(self) -> str:
         """Return the command that makes a study of the models, with the same judges and text."""
@@ -222,22 +210,3 @@ def _minimal_pairs(models: Sequence[Scorer], seed: int) -> list[SentencePair]:
         for pair in pairs
         if all(model.knows((*pair.good.words, *pair.bad.words)).all() for model in models)
     ]
-
-
-def _describe(differences: Sequence[Difference], baseline: str, command: str) -> Iterator[Shown]:
-    yield summary_table(differences)
-    for difference in differences[: -1 if baseline else None]:
-        if difference.where:
-            yield where_text(difference)
-        if difference.triplets:
-            numbers = "log-probabilities in nats" if difference.triplets[0].in_nats else "scores"
-            yield f"Sentences on which they part, with {numbers}:"
-        else:
-            yield "The search found no sentences on which they part."
-        for triplet in difference.triplets[:_N_SHOWN]:
-            names = names_for_tables((triplet.model_1, triplet.model_2))
-            yield from sentence_parts(triplet.natural, triplet.labelled, names)
-        if difference.paradigms:
-            yield "Minimal pairs on which they part most: the share that each model gets right."
-            yield paradigm_table(difference)
-    yield f"Ask people which model is right:\n  {command}"

@@ -25,8 +25,8 @@ from contstim.optimization.search.synthesize import (
     synthesize_pair,
 )
 from contstim.options import Aside, Help, Models, Seed, Writes
-from contstim.reporting.report import names_for_tables
-from contstim.reporting.stimuli_page import sentence_parts
+from contstim.reporting.report import Table, names_for_tables
+from contstim.reporting.stimuli_page import mark_changes
 from contstim.steps.fields import (
     ModelContexts,
     OfferedWords,
@@ -240,7 +240,15 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
             ("natural", result.natural, result.natural_log_probs),
             ("synthetic", result.synthetic, result.log_probs),
         ]
-    yield from sentence_parts(result.natural, rows, names, roles)
+    columns = [*names.values()]
+    if roles:
+        columns = [f"{role}: {name}" for role, name in zip(roles, columns, strict=True)]
+    cells = []
+    for label, sentence, scores in rows:
+        changes = dict.fromkeys(changed_positions(sentence, result.natural), "")
+        cells.append(((label,), mark_changes(sentence, changes), *(f"{s:.2f}" for s in scores)))
+    yield Table(("", "sentence", *columns), cells, texts=2)
+    yield from (f"{short}: {name}" for name, short in names.items() if short != name)
     if not isinstance(result, SymmetricPair) and result.choice is not None and result.changed:
         yield _choice_text(result, result.choice)
         yield from _costs(result)

@@ -47,7 +47,7 @@ def test_diff_writes_a_page_a_table_and_a_study(
         word_pairs = zip(natural.words, sentence.words, strict=True)
         expected = "; ".join(f"{old} → {new}" for old, new in word_pairs if old != new)
         assert row["changed_words"] == expected
-    (line,) = [line for line in output.splitlines() if line.startswith("  contstim new ")]
+    (line,) = [line for line in output.splitlines() if line.startswith("contstim new ")]
     invoke(*shlex.split(line)[1:], "--quiet")
     study = read_study(Path("study"))
     assert [model.name for model in study.models] == ["2", "4"]
