@@ -1,7 +1,7 @@
 """Triplets of a study: cached results of searches, and plausibility floors.
 
 The key of a result is a digest of everything that determines the result: models, natural sentence,
-words and settings. After a change of the study, all results with unchanged keys are reused. A
+words and settings. After the study file changes, all results with unchanged keys are reused. A
 plausibility floor is the lowest plausible log-probability under a model (see
 `contstim.optimization.jobs.floors`).
 """
@@ -42,7 +42,8 @@ class Result:
         tokens: number of tokens in these sequences.
         searches: number of searches for the first and for the second synthetic sentence, together.
         trails: steps and costs of the search for each synthetic sentence; see `trail_of` in
-            `contstim.optimization.jobs.tasks`. Stored, but empty in a result from the store.
+            `contstim.optimization.jobs.tasks`. `keep` stores them; `find` does not read them, and
+            returns empty trails.
         wall_seconds: duration of the searches, not stored.
         network_seconds: time within networks, not stored.
     """
@@ -142,7 +143,7 @@ class TripletStore:
         return {text for (text,) in self._store.rows("SELECT DISTINCT natural FROM result")}
 
     def panel(self) -> list[str] | None:
-        """Return the fingerprints of the default judges; None if they were not chosen yet."""
+        """Return the fingerprints (digests) of the default judges; None if not chosen yet."""
         rows = self._store.rows("SELECT fingerprint FROM panel ORDER BY fingerprint")
         return [name for (name,) in rows if name] if rows else None
 
@@ -156,7 +157,8 @@ class TripletStore:
     def floors(self, model: str, words: str, quantile: float) -> dict[int, float]:
         """Return number of words → plausibility floor, nats.
 
-        `model` is a fingerprint, and `words` a digest of the words that a search may use.
+        `model` is a fingerprint, and `words` a digest of the words that a search may use. A floor
+        is the `quantile` of the scores of natural sentences with the same number of words.
         """
         rows = self._store.rows(
             "SELECT n_words, log_prob FROM floor WHERE model = ? AND words = ? AND quantile = ?",

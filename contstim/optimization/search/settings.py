@@ -26,8 +26,9 @@ class SearchSettings:
     """Settings of a search: words, recipe, and restarts.
 
     Attributes:
-        fix: words that must not change, in upper or lower case. A number is a 0-based position. If
-            the sentence contains this number as a word, as in "The 2 men", it means the word.
+        fix: words that must not change. Upper and lower case do not matter. A number is a 0-based
+            position. If the sentence contains this number as a word, as in "The 2 men", the number
+            means the word.
         exclude: forbidden new words. Upper and lower case do not matter.
 
     Raises:
@@ -136,7 +137,10 @@ class SearchSettings:
 
     @property
     def nats(self) -> float:
-        """Required drop in log-probability under the reject model, nats; 0 for the largest drop."""
+        """Required drop in log-probability under the reject model, nats.
+
+        0 means that the drop is as large as possible.
+        """
         if self.enough is not None:
             return self.enough
         return ENOUGH if self.framed and self.recipe == "default" else 0.0
@@ -147,7 +151,7 @@ class SearchSettings:
 
     @property
     def resolved(self) -> Self:
-        """The settings with defaults in place of None for the frame, length and frequency.
+        """A copy in which defaults replace None in `frame`, `same_length` and `same_frequency`.
 
         The default of `frame` depends on the recipe. `same_length` and `same_frequency` have
         defaults only if the frame is `words`. `enough` may still be None.
@@ -166,7 +170,7 @@ class SearchSettings:
         return None if self.restarts is None else SearchBudget(self.restarts)
 
     def few_changes(self, *, in_sds: bool = False) -> FewChanges | None:
-        """Return the goal of a search for few new words; None without such a goal.
+        """Return the goal of a search for few new words; None if the drop is to be the largest.
 
         `in_sds` is True if the models are compared in standard deviations instead of nats.
         """
@@ -217,7 +221,9 @@ class SearchSettings:
         return tuple(chosen)
 
     def check_words(self, vocabulary: Vocabulary) -> None:
-        """Check that the table of tags, if needed, is for the language of the vocabulary.
+        """Check that the table of tags (parts of speech) is for the language of the vocabulary.
+
+        Nothing is checked if the settings do not need the table.
 
         Raises:
             InputError: if the table lists less than half of the words.
