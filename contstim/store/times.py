@@ -101,7 +101,7 @@ class Times:
         self._saved = monotonic()
         if self._changed:
             times = {key: asdict(measured) for key, measured in sorted(self._times.items())}
-            # A run must not fail because its times cannot be written
+            # If the times cannot be written, the run continues
             with suppress(ContstimError):
                 content = {"machine": self._machine, "times": times, "contexts": self.contexts}
                 write_json(self.path, content)

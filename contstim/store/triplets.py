@@ -36,7 +36,7 @@ class Result:
 
     Attributes:
         id: number in the store; 0 if it is not stored.
-        reason: why there is no triplet, or why its sentences are not all different; otherwise
+        reason: why there is no triplet, or why two sentences of the triplet are equal; otherwise
             empty.
         rows: number of sequences that the two networks processed.
         tokens: number of tokens in these sequences.
@@ -64,7 +64,7 @@ class Result:
 
     @property
     def is_unsuccessful(self) -> bool:
-        """True if the three sentences of the triplet are not all different."""
+        """True if at least two of the three sentences of the triplet are equal."""
         return self.triplet is not None and not self.triplet.distinct
 
     @property
@@ -158,7 +158,7 @@ class TripletStore:
         """Return number of words → plausibility floor, nats.
 
         `model` is a fingerprint, and `words` a digest of the words that a search may use. A floor
-        is the `quantile` of the scores of natural sentences with the same number of words.
+        is a quantile (with level `quantile`) of scores of natural sentences with equal length.
         """
         rows = self._store.rows(
             "SELECT n_words, log_prob FROM floor WHERE model = ? AND words = ? AND quantile = ?",
@@ -181,7 +181,7 @@ class TripletStore:
         return self.floors(model, words, _SD).get(0)
 
     def keep_natural_sd(self, model: str, words: str, sd: float) -> None:
-        """Store the `natural_sd`; later runs use it, even if the natural sentences change."""
+        """Store the value of `natural_sd`; later runs use it, even if the sentences change."""
         self.keep_floors(model, words, _SD, {0: sd})
 
 

@@ -67,7 +67,7 @@ def write_page(
     stopped: BaseException | str = "",
     so_far: Sequence[Part] = (),
 ) -> None:
-    """Write the page into the current folder if its content differs from the existing page.
+    """Write the page into the current folder, if it differs from the existing page.
 
     Args:
         study: study whose folder is the current folder.
@@ -245,7 +245,7 @@ def _stages(
         rows.append((name, cell, date, seconds, size, because))
     header = ("stage", "state", "done (UTC)", "seconds", "size", "notes")
     table = Table(header, rows, texts=3, notes=1, is_wide=True)
-    # Unfolded only during a run; afterwards the page begins with the results
+    # The table is visible only during a run. Afterwards, the page begins with the results
     yield Details(quantity(len(rows), "stage"), [table], is_open=running is not None)
     recorded = ((state.stage.name, state.record) for state in states if state.record is not None)
     warnings = grouped((text, name) for name, record in recorded for text in record.warnings)
@@ -260,7 +260,7 @@ def _stages(
 def _guarded(parts: Iterator[Part]) -> list[Part]:
     """Return the parts, or a paragraph that says why the parts cannot be shown.
 
-    A run must not stop because a file that the page shows was changed or damaged.
+    If a file that the page shows was changed or damaged, the run continues.
     """
     try:
         return list(parts)

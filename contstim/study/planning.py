@@ -72,7 +72,7 @@ class StagePlan:
     """Plan of one stage of a run.
 
     Attributes:
-        state: see `State`.
+        state: see `contstim.study.states.State`.
         what: work of the stage, a phrase with numbers of items.
         because: why the stage is stale or interrupted.
         shortest: estimated minimum duration, seconds; None if unknown.
@@ -329,9 +329,10 @@ def _analysis(study: Study) -> AnalyzeResponses | type[AnalyzeResponses]:
 
 
 def contrasts_of(study: Study) -> Sequence[ModelContrast]:
-    """Return the contrasts that the analysis tests: those of its table, or all without a table.
+    """Return the contrasts that the analysis tests.
 
-    A contrast compares two models, or a model and the noise ceiling.
+    These are the contrasts in the analysis's table, or all contrasts if there is no table. A
+    contrast compares two models, or a model and the noise ceiling.
 
     Raises:
         InputError: if the table cannot be read.

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 JUDGE_DROP = 5.0
-"""Default of `FewChanges.judge_drop`: maximum drop from the natural sentence, nats."""
+"""Default of `FewChanges.judge_drop`: maximum drop under the judges, nats."""
 
 JUDGE_ERROR = 1.0
 """Difference of log-probabilities under the judges that is too small to matter, nats.
@@ -71,12 +71,11 @@ class FewChanges:
         enough: required decrease of the loss (see `Objective`), nats.
         max_changes: maximum number of new words. None means three, but at most half of the
             sentence's words.
-        judge_drop: maximum mean of log p(natural) - log p(result) over the judges, nats.
+        judge_drop: maximum of log p(natural) - log p(result), averaged over the judges, nats.
         max_scored: n, the maximum number of sentences for the largest network. Each network of the
             pair scores at most max(40, n * f / k) sentences. k is the number of passes that the
-            network needs for a score. f is the largest work for a score, of all networks and
-            judges, divided by the work of this network; f is at most 10. The work is the number of
-            passes times the number of parameters.
+            network needs for a score. f is w_max / w, but at most 10. w is the work of the network
+            for a score: passes times parameters. w_max is the maximum work of any network or judge.
         chooser: network that chooses the result if there is no judge: the name of a network of the
             pair. None means the network under which the natural sentence is likelier.
 
@@ -107,13 +106,14 @@ _BATCHES = 10  # a network scores its sentences in this number of batches
 _MAX_BATCH = 36  # maximum number of sentences that judges score in a batch
 # Number of batches in a row without gain after which scoring ends, if a feasible sentence is known
 _PATIENCE = 2
-_FIRST_SHARE = 0.7  # share of a network's maximum that is scored before a third word is tried
-_ERROR = 3.0  # standard deviation of estimates before any calibration, nats
+_FIRST_SHARE = 0.7  # share of a network's maximum that may be scored before a third word is tried
+_ERROR = 3.0  # standard deviation of errors of estimates before any calibration, nats
 # Prior standard deviations of a regression's coefficients: intercept, slope of the estimates,
 # effect of a new word, and slope for each model with cheap scores
 _PRIOR_SD = (5.0, 0.3, 2.0, 0.2)
 _LOWEST = -50.0  # nats; a larger drop of a log-probability counts as this drop in a regression
-_ODDS = 2.0  # sentences with the largest quality + _ODDS * log p(feasible), nats, are scored first
+# Sentences with the largest `_quality` + _ODDS * log p(feasible), nats, are scored first
+_ODDS = 2.0
 _MIN_ODDS = -14.0  # sentences with a lower _ODDS * log p(feasible) are not scored
 
 
@@ -213,7 +213,7 @@ class FewChangesSearch:
         self._n_visits = 0
 
     def _find_choosers(self) -> list[int]:
-        """Return a list with the network that chooses, as an index; an empty list without networks.
+        """Return a list with the index of the network that chooses; it is empty without networks.
 
         N-gram models do not choose, because they do not see whether a sentence makes sense.
         """
@@ -330,7 +330,7 @@ class FewChangesSearch:
     ) -> FloatArray:
         """Return log-probabilities with each allowed word, (n_models, n_words), nats.
 
-        `log_probs` are those of `sentence`, exact or estimated, (n_models,), nats.
+        `log_probs` are log-probabilities of `sentence`, exact or estimated, (n_models,), nats.
         `allowed` are indices in `Candidates.possible`, (n_words,).
         """
         self._n_visits += 1

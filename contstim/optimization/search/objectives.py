@@ -47,9 +47,9 @@ class Objective:
         accepting: whether each model accepts. A higher log-probability under an accepting model
             never raises the loss or breaks the constraint. The same is true for a lower
             log-probability under a rejecting model.
-        limits: limit of each model, nats: its log-probability of the natural sentence. The limit of
-            a judge is -inf; a judge is a further model, which only chooses among results. If only
-            one model rejects, its limit may be 0. The loss is then its log-probability of s.
+        limits: limit of each model, nats: the model's log-probability of the natural sentence. The
+            limit of a judge (a further model, which only chooses among results) is -inf. If only
+            one model rejects, its limit may be 0. The loss is then log p(s|m) under this model.
     """
 
     evaluator: Evaluator

@@ -96,7 +96,7 @@ class Perturbation:
                     perturbed = ScoredSentence(sentence, scores, best.loss)
             if perturbed.sentence == best.sentence:
                 continue
-            # Stop scoring if the constraint is violated. The loss does not matter
+            # Stop scoring if the constraint is violated. The loss may be high
             log_probs = np.full(len(evaluator.models), np.nan)
             for number in range(len(evaluator.models)):
                 log_probs[number] = evaluator.log_prob(number, perturbed.sentence)
@@ -168,9 +168,9 @@ class Oscillation(Perturbation):
     def _descend(
         self, sentence: Sentence, losses: PricedLosses, rng: np.random.Generator
     ) -> Sentence:
-        """Replace words as long as a word or a pair of neighbours lowers loss + price * shortfall.
+        """Replace a word, or two neighbours, as long as this lowers loss + price * shortfall.
 
-        Of the pairs, only some are tried; see `first_words`.
+        For two neighbours, only some pairs of words are tried; see `first_words`.
         """
         loss = losses.of_sentence(sentence)
         while True:

@@ -145,7 +145,7 @@ class RegressionProposer(Proposer):
 
     Attributes:
         threshold: minimum of log p(candidate word | words before it), nats, under each
-            left-to-right model. Left-to-right models score exactly all words that reach it.
+            left-to-right model. These models score exactly all words that reach the threshold.
         threshold_step: decrease of the threshold, repeated while too few words reach it, nats.
         min_candidates: number of words that must reach the threshold.
         patience: number of predicted words without gain after which the visit ends.
@@ -164,7 +164,7 @@ class RegressionProposer(Proposer):
     min_candidates: int = 10
     # * Our lines have no negative slope: a higher estimate never predicts a lower score.
     # * We score up to five predicted words. The published code counts only words that are no better
-    #   than an earlier word, and stops after six in a row.
+    #   than an earlier word, and stops after six such words in a row.
     patience: int = 5
     # A violation outweighs any loss, so words that are predicted to be feasible come first
     penalty: float = 1e5

@@ -75,7 +75,7 @@ It differs from the published recipe in three ways:
 * Exact scores of masked models are expensive, so they come last. One pass gives estimates of all
   words. Drafts (cheaper models) score a few words. Only words with an expected improvement above
   half a nat are scored exactly, under the accept model first.
-* At a local optimum, the sentence is perturbed and the climb continues.
+* At a local optimum, the search changes a few words (a perturbation) and continues.
 * Between n-gram models, the way to a new start may lead through sentences that are less likely than
   the natural sentence under the accept model.
 """
@@ -83,9 +83,10 @@ It differs from the published recipe in three ways:
 GOLAN2023 = Recipe(name="golan2023", proposer=RegressionProposer())
 """The procedure of Golan et al. (2023), "Generating synthetic controversial sentences" in Methods.
 
-Words are replaced at positions in random cycles. New first words come from the sentence-initial
-list. The search ends after n positions in a row without improvement, where n is the number of words
-of the sentence. We follow the authors' published code for details that the paper does not specify.
+Words are replaced at positions in random cycles. New first words come from the list of words that
+may start a sentence. The search ends after n positions in a row without improvement, where n is the
+number of words of the sentence. We follow the authors' published code for details that the paper
+does not specify.
 
 Differences that are not settings of `RegressionProposer`:
 

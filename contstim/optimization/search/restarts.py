@@ -46,8 +46,8 @@ class SearchBudget:
             (`Scorer.reports_passes`), there is only one search.
 
     Raises:
-        InputError: if a number is out of range, nothing limits the searches, or a single search has
-            a time limit.
+        InputError: if a number is out of range, if nothing limits the searches, or if a single
+            search has a time limit.
     """
 
     searches: Annotated[int | None, Help("Number.", at_least=1)] = None
@@ -98,8 +98,8 @@ class SearchSummary:
 
     Attributes:
         loss: loss of the result, nats; lower is better.
-        gain: lowest loss of all earlier searches minus this loss, nats, or 0 if this is negative.
-            0 for the first search.
+        gain: lowest loss of all earlier searches minus `loss`, nats. It is 0 if this difference is
+            negative, and for the first search.
     """
 
     number: int
@@ -128,7 +128,7 @@ class SearchResult:
 
     @property
     def n_unsuccessful(self) -> int:
-        """Number of searches after the last one with a gain of at least `min_gain`."""
+        """Number of searches after the last search with a gain of at least `min_gain`."""
         return _count_unsuccessful(self.searches, self.budget)
 
     @property

@@ -47,7 +47,7 @@ class PositionEstimates:
 
     Attributes:
         mean: expected log-probability of the sentence with each word, (n_models, n_words), nats.
-        spread: standard deviation of `mean`, (n_models, n_words), nats; 0 if `mean` is exact.
+        spread: standard deviation of the error of `mean`, (n_models, n_words), nats; 0 if exact.
         refined: mask of estimates that are exact or from a draft, (n_models, n_words).
         open: mask of allowed words that no bound or exact score excludes, (n_words,).
     """
@@ -319,8 +319,8 @@ def most_improving(
         candidates = np.flatnonzero(among & (bounds > min_expected_improvement))
         n_first = 4 * limit + 64
         if len(candidates) > max(n_first, _MIN_WORDS_TO_FILTER):
-            # Compute expected improvements of the words that improve most at their means. Exclude
-            # words whose upper bound is below the `limit`-th best of these expected improvements
+            # Compute expected improvements of the words that would be best if `mean` were exact.
+            # Exclude words whose upper bound is below the `limit`-th best of these improvements
             at_means = _compute_improvement(objective, loss, mean.take(candidates, axis=1))
             first = candidates[np.argpartition(at_means, -n_first)[-n_first:]]
             least = np.partition(compute_expected(first), -limit)[-limit]

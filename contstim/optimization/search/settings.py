@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
 
-_LENGTH, _FREQUENCY = 7, 0.25  # default margins, in characters and on the Zipf scale
+# Default maximum differences from the natural sentence, in characters and on the Zipf scale
+_LENGTH, _FREQUENCY = 7, 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +171,7 @@ class SearchSettings:
         return None if self.restarts is None else SearchBudget(self.restarts)
 
     def few_changes(self, *, in_sds: bool = False) -> FewChanges | None:
-        """Return the goal of a search for few new words; None if the drop is to be the largest.
+        """Return the goal of a search for few new words; None if `nats` is 0.
 
         `in_sds` is True if the models are compared in standard deviations instead of nats.
         """

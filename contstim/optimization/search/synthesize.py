@@ -306,8 +306,8 @@ def synthesize_triplet(
     Model m1 rejects synthetic_1 (s1), and model m2 rejects synthetic_2 (s2). The controversiality
     is log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), nats (Golan et al. 2023, Eq. 4). Here, n is the
     natural sentence. With `sds`, the controversiality is the sum of `Triplet.drops`. If a search
-    finds nothing, or both searches find the same sentence, the triplet is not `distinct`. For
-    errors, see `synthesize`.
+    finds nothing, or both searches find the same sentence, `Triplet.distinct` is False. For errors,
+    see `synthesize`.
 
     Each of the two searches tries up to `seeds` seeds: seed, seed + 1 and so on. It tries the next
     seed if it finds nothing. The second search also tries the next seed if it finds the sentence of

@@ -225,11 +225,11 @@ def verify(
     in_float32: tuple[Objective, ScoredSentence] | None = None,
     enough: float = 0.0,
 ) -> Climb:
-    """Score a result alone, check all constraints, and return the climb with these scores.
+    """Score a result again, check all constraints, and return the climb with the new scores.
 
-    `results` are possible results, best first. Their scores are from batches, so the new scores
-    have other rounding errors. If a sentence violates the objective with its new scores, the next
-    sentence of `results` is tried. If all sentences violate the objective, the result is the start.
+    `results` are possible results, best first. Their scores are from batches. The new scores are
+    not, so they have other rounding errors. If the new scores of a sentence violate the objective,
+    the next sentence of `results` is tried. If all sentences fail, the result is the start.
 
     The loss must decrease by at least `enough` nats. If a model computes with less precision than
     float32, `in_float32` is the objective and the start, both with float32 scores. They replace

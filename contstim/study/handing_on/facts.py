@@ -89,9 +89,9 @@ class StudyFacts:
 
     Attributes:
         model_pairs: names of both models of each pair of models, in the order of the study.
-        power: step of [power]; None if the study has no such section.
-        planned_analysis: step of [analyze]; None if the study has no such section.
-        wave_step: step of [waves]; None if the study has no such section.
+        power: step of `[power]`; None if the study has no such section.
+        planned_analysis: step of `[analyze]`; None if the study has no such section.
+        wave_step: step of `[waves]`; None if the study has no such section.
     """
 
     def __init__(self, study: Study) -> None:
@@ -316,7 +316,7 @@ class StudyFacts:
 
     @cached_property
     def triplet_columns(self) -> dict[str, list[int]]:
-        """Heading → column with a number for each pair of models; no columns of zeros."""
+        """Heading → column with a number for each pair of models; columns of zeros are omitted."""
         columns = {"triplets": self.between(self.found_triplets)}
         for heading, names in _OUTCOMES.items():
             numbers = [sum(of_pair.get(name, 0) for name in names) for of_pair in self.searches]
@@ -603,7 +603,7 @@ class StudyFacts:
 
     @property
     def exclusions(self) -> Exclusions:
-        """Rules that exclude participants, from [waves]; without this section, from [analyze]."""
+        """Rules that exclude participants, from `[waves]` or, without it, from `[analyze]`."""
         step = self.wave_step or self.planned_analysis
         return step.exclusions if step else Exclusions()
 
