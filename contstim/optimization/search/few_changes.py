@@ -229,9 +229,9 @@ class FewChangesSearch:
         with one new word is feasible.
 
         Returns:
-            * A `Climb` from the natural sentence to the result, with an empty list of steps.
-            * The feasible sentences that the judges allow, best first.
-            * How the result was chosen.
+            Three values. The first is a `Climb` from the natural sentence to the result, with an
+            empty list of steps. The second contains the feasible sentences that the judges allow,
+            best first. The third says how the result was chosen.
         """
         natural, log_probs = self._natural, self._start.log_probs
         max_new = min(

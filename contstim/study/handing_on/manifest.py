@@ -197,8 +197,8 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
     file gets their new paths. The current folder must be the study's folder.
 
     Returns:
-        * The text of the study file, with the paths in the archive.
-        * The inputs: name in the archive → current path.
+        The text of the study file, with the paths in the archive. Then the inputs, as a dictionary
+        (name in the archive → current path).
 
     Raises:
         InputError: if the study file names an input in a form that cannot be changed, or if new
