@@ -1,7 +1,7 @@
 """Measurements next to a study's store: times of units of work, and comparisons of contexts.
 
 Units of work are triplets, scored sentences, loaded models and trainings. Units and seconds are
-summed over runs. A run with mostly cached results measures few units, and hardly changes the mean
+summed over runs. A run with mostly cached results measures few units, so it hardly changes the mean
 time. A context is the text that a causal model reads before a sentence.
 """
 
@@ -45,7 +45,7 @@ class MeasuredTime:
 
 
 class Times:
-    """Times measured on this machine, in a JSON file; times of another machine are discarded.
+    """Times measured on this machine, in a JSON file. Times from another machine are discarded.
 
     Args:
         path: path of the file; a missing or unreadable file counts as empty.
@@ -68,7 +68,7 @@ class Times:
                 self.contexts = dict(content.get("contexts", {}))
 
     def get(self, key: str) -> MeasuredTime:
-        """Return the time of a kind of work; it has 0 units if this work was not measured."""
+        """Return the total time of a kind of work; 0 units if this work was not measured."""
         return self._times.get(key, MeasuredTime())
 
     def add(self, key: str, *, units: float, seconds: float, rows: float = 0.0) -> None:
@@ -82,7 +82,7 @@ class Times:
             self.save()
 
     def add_context(self, specification: str, facts: dict[str, Any]) -> None:
-        """Store a comparison of contexts."""
+        """Store a comparison of the context of a model with other contexts."""
         self.contexts[specification] = facts
         self._changed = True
 
@@ -101,7 +101,7 @@ class Times:
         self._saved = monotonic()
         if self._changed:
             times = {key: asdict(measured) for key, measured in sorted(self._times.items())}
-            # A run must not fail because its times cannot be written
+            # If the times cannot be written, the run continues
             with suppress(ContstimError):
                 content = {"machine": self._machine, "times": times, "contexts": self.contexts}
                 write_json(self.path, content)

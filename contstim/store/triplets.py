@@ -1,7 +1,7 @@
 """Triplets of a study: cached results of searches, and plausibility floors.
 
 The key of a result is a digest of everything that determines the result: models, natural sentence,
-words and settings. After a change of the study, all results with unchanged keys are reused. A
+words and settings. After the study file changes, all results with unchanged keys are reused. A
 plausibility floor is the lowest plausible log-probability under a model (see
 `contstim.optimization.jobs.floors`).
 """
@@ -36,13 +36,14 @@ class Result:
 
     Attributes:
         id: number in the store; 0 if it is not stored.
-        reason: why there is no triplet, or why its sentences are not all different; otherwise
+        reason: why there is no triplet, or why two sentences of the triplet are equal; otherwise
             empty.
         rows: number of sequences that the two networks processed.
         tokens: number of tokens in these sequences.
         searches: number of searches for the first and for the second synthetic sentence, together.
         trails: steps and costs of the search for each synthetic sentence; see `trail_of` in
-            `contstim.optimization.jobs.tasks`. Stored, but empty in a result from the store.
+            `contstim.optimization.jobs.tasks`. `keep` stores them; `find` does not read them, and
+            returns empty trails.
         wall_seconds: duration of the searches, not stored.
         network_seconds: time within networks, not stored.
     """
@@ -63,7 +64,7 @@ class Result:
 
     @property
     def is_unsuccessful(self) -> bool:
-        """True if the three sentences of the triplet are not all different."""
+        """True if at least two of the three sentences of the triplet are equal."""
         return self.triplet is not None and not self.triplet.distinct
 
     @property
@@ -142,7 +143,7 @@ class TripletStore:
         return {text for (text,) in self._store.rows("SELECT DISTINCT natural FROM result")}
 
     def panel(self) -> list[str] | None:
-        """Return the fingerprints of the default judges; None if they were not chosen yet."""
+        """Return the fingerprints (digests) of the default judges; None if not chosen yet."""
         rows = self._store.rows("SELECT fingerprint FROM panel ORDER BY fingerprint")
         return [name for (name,) in rows if name] if rows else None
 
@@ -156,7 +157,8 @@ class TripletStore:
     def floors(self, model: str, words: str, quantile: float) -> dict[int, float]:
         """Return number of words → plausibility floor, nats.
 
-        `model` is a fingerprint, and `words` a digest of the words that a search may use.
+        `model` is a fingerprint, and `words` a digest of the words that a search may use. A floor
+        is a quantile (with level `quantile`) of scores of natural sentences with equal length.
         """
         rows = self._store.rows(
             "SELECT n_words, log_prob FROM floor WHERE model = ? AND words = ? AND quantile = ?",
@@ -179,7 +181,7 @@ class TripletStore:
         return self.floors(model, words, _SD).get(0)
 
     def keep_natural_sd(self, model: str, words: str, sd: float) -> None:
-        """Store the `natural_sd`; later runs use it, even if the natural sentences change."""
+        """Store the value of `natural_sd`; later runs use it, even if the sentences change."""
         self.keep_floors(model, words, _SD, {0: sd})
 
 

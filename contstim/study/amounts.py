@@ -1,4 +1,4 @@
-"""Numbers of items in a study, and the natural sentences that the study needs and has."""
+"""Numbers of items in a study, and of the natural sentences that the study needs and has."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class StudyNumbers:
         pairs_of: pair of models → number of natural pairs. A natural pair is two natural sentences.
         pairs_each: number of natural pairs for each pair of models, if there is no table of counts.
         trials_each: maximum number of trials of a participant.
-        minutes: duration for a participant, without pauses and instructions.
-        new_sentences: number of sentences in the trials, without natural sentences.
+        minutes: duration of a participant's trials, not counting pauses and instructions.
+        new_sentences: number of sentences in the trials that are not natural sentences.
     """
 
     def __init__(self, study: Study) -> None:
@@ -92,8 +92,8 @@ class StudyNumbers:
             return 0, []
         return sentences_needed(
             self.models,
-            # Searches of different pairs of models may share natural sentences, but all selected
-            # triplets have different ones
+            # Searches for different pairs of models may use the same natural sentence, but all
+            # selected triplets have different natural sentences
             triplets_per_pair=-(-max(self.selected, self.searched_each) // self.model_pairs),
             pairs_per_pair=self.pairs_each,
             groups=self.groups,
@@ -130,7 +130,7 @@ def max_sentences(study: Study) -> int | None:
 
 
 def check_numbers(study: Study, problems: Problems) -> None:
-    """Check that enough items can be selected, and that groups can get equal numbers of them."""
+    """Check that enough items can be selected, and that all groups can get equally many items."""
     numbers = StudyNumbers(study)
     # An invalid number of groups is already reported. `numbers` then has the default number. Do not
     # check this default
@@ -195,7 +195,7 @@ def check_numbers(study: Study, problems: Problems) -> None:
 def _numbers_of(
     study: Study, step: Selection | None, of_pairs: Mapping[ModelPair, int]
 ) -> Iterator[tuple[Key, str, int]]:
-    """Yield key in the study file, text that names pairs of models, and number of items."""
+    """Yield a key in the study file, a text that names pairs of models, and a number of items."""
     if step is None:
         return
     if getattr(step, "counts", None) is None:
@@ -219,11 +219,12 @@ class NaturalSupply:
     """Natural sentences of a study.
 
     Attributes:
-        path: file of the sentences, or the text to search.
-        in_text: number of sentences of the text; None without a text.
+        number: number of natural sentences.
+        path: file of the natural sentences, or text that is searched for natural sentences.
+        in_text: number of all sentences of the text; None without a text.
         found_sentences: result of the search in the text; None if a stage has done this search.
-        may_be_fewer: whether the number may be too high, because some models are not loaded and may
-            not know all words.
+        may_be_fewer: True if `number` may be too high. Some models are then not loaded, and may not
+            know all words.
         vocabulary: vocabulary that a stage has not written yet; otherwise None.
     """
 
@@ -238,16 +239,18 @@ class NaturalSupply:
 def natural_supply(
     study: Study, states: Sequence[StageState], reporter: Reporter, deadline: float = inf
 ) -> NaturalSupply | None:
-    """Return the natural sentences that a study has, or that its rules will find in its text.
+    """Return the natural sentences that a study has, or that a run will find in the study's text.
 
-    If earlier stages are not done, their outputs are made in memory: sentences of the embedded
-    English, and a vocabulary that may include words that models do not know.
+    If earlier stages are not done, this function makes their outputs in memory. These are sentences
+    of the embedded English (`english:N`), and a vocabulary. The vocabulary may include words that
+    models do not know.
 
     The current folder must be the study's folder. If `time.monotonic()` reaches `deadline` while a
     text is read, an error is raised.
 
     Returns:
-        None if the study has no natural sentences, or another stage has not written their text yet.
+        The natural sentences. None if the study has no natural sentences, or if another stage has
+        not written the text of the natural sentences yet.
 
     Raises:
         ContstimError: if a text or word list cannot be read or has no usable content, or the texts

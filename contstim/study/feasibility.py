@@ -150,8 +150,8 @@ def _check_between_sections(study: Study, problems: Problems) -> None:
 def _check_owners(study: Study, problems: Problems) -> None:
     """Check that each path has one owner: the study itself, or the stage that writes the path.
 
-    Paths are compared without links, `..` and upper case. The current folder must be the study's
-    folder.
+    Two paths of the same file count as one path: links and `..` are resolved, and upper case is
+    ignored. The current folder must be the study's folder.
     """
     claims: list[tuple[str, Path, Key]] = [  # owner, its path, and the key that names the path
         ("the study file", Path(study.path.name), ()),
@@ -175,7 +175,7 @@ def _check_owners(study: Study, problems: Problems) -> None:
             if isinstance(field.note, Writes) and field.note.kind == "responses"
         ]
     owners: dict[Path, str] = {}
-    inside: dict[Path, str] = {}  # folder → owner of something in it
+    inside: dict[Path, str] = {}  # folder → owner of the first path in this folder
     for owner, path, key in claims:
         real = identity(path)
         around = (owners[folder] for folder in (real, *real.parents) if folder in owners)

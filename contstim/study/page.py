@@ -3,9 +3,9 @@
     states of stages ---------------------+--> Report --> index.html
     results/… --> facts --> page_sections --+
 
-A run writes the page when a stage begins and when the run ends. During searches for triplets (a
-natural sentence and two synthetic sentences), the run also writes the page about every half minute.
-Reload the page to follow the run.
+A run writes the page when a stage begins and when the run ends. During searches for triplets, the
+run also writes the page about every half minute. (A triplet is a natural sentence and two synthetic
+sentences.) Reload the page to follow the run.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ def write_page(
     stopped: BaseException | str = "",
     so_far: Sequence[Part] = (),
 ) -> None:
-    """Write the page into the current folder if its content differs from the existing page.
+    """Write the page into the current folder, if it differs from the existing page.
 
     Args:
-        study: study that is in the current folder.
+        study: study whose folder is the current folder.
         states: states of all stages of the study, in order.
         running: stage that runs, or at which a run stopped; None if there is no such stage.
-        stopped: reason why this stage stopped; empty if the stage runs.
-        so_far: preliminary results of this stage.
+        stopped: reason why the stage `running` stopped; empty if it runs.
+        so_far: preliminary results of the stage `running`.
 
     Raises:
         InputError: if the page cannot be written.
@@ -103,7 +103,7 @@ def refuse_foreign_page(study: Study) -> None:
 
 
 def correct_page(study: Study) -> None:
-    """Correct the page of a study whose run was killed, if the page can be written."""
+    """Correct the page if it shows a killed run as running; skip a page that cannot be written."""
     with chdir(study.folder):
         if _RUNNING not in _meta() or lock_holder(LOCK) is not None:
             return
@@ -131,7 +131,7 @@ def study_page(
     from contstim.experiments.responses.table import origin_of
 
     facts, warning, measured = StudyFacts(study), "", False
-    # Damaged files must not prevent the page
+    # The page is written even if a file is damaged
     with suppress(ContstimError, *_DAMAGED):
         warning = origin_of(facts.responses).warning
     with suppress(ContstimError, *_DAMAGED):
@@ -245,7 +245,7 @@ def _stages(
         rows.append((name, cell, date, seconds, size, because))
     header = ("stage", "state", "done (UTC)", "seconds", "size", "notes")
     table = Table(header, rows, texts=3, notes=1, is_wide=True)
-    # Unfolded only during a run; afterwards the page begins with the results
+    # The table is visible only during a run. Afterwards, the page begins with the results
     yield Details(quantity(len(rows), "stage"), [table], is_open=running is not None)
     recorded = ((state.stage.name, state.record) for state in states if state.record is not None)
     warnings = grouped((text, name) for name, record in recorded for text in record.warnings)
@@ -258,9 +258,9 @@ def _stages(
 
 
 def _guarded(parts: Iterator[Part]) -> list[Part]:
-    """Return the parts, or a paragraph that says why they cannot be shown.
+    """Return the parts, or a paragraph that says why the parts cannot be shown.
 
-    A run must not stop because a file that the page shows was changed or damaged.
+    If a file that the page shows was changed or damaged, the run continues.
     """
     try:
         return list(parts)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from contstim.reporting.report import Part, Value
     from contstim.study.handing_on.facts import StudyFacts
 
-_SHOWN = 4  # number of pairs of models whose items are shown unfolded
+_SHOWN = 4  # number of pairs of models whose items are visible; further items are folded
 
 
 def link(path: Path, text: str = "") -> Span:
@@ -58,9 +58,10 @@ def link(path: Path, text: str = "") -> Span:
 def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
     """Yield the verdict, the main figure, a figure of triplets, and up to three items.
 
-    The verdict is a sentence on which model agrees with participants most. The main figure shows
-    the analysis or, without one, the power or the design of the experiment. A triplet is a natural
-    sentence and two synthetic sentences. Parts whose results do not exist yet are left out.
+    The verdict is a sentence that names the model that agrees with participants most. The main
+    figure shows the analysis. Without an analysis, it shows the power or the design of the
+    experiment. A triplet is a natural sentence and two synthetic sentences. Parts whose results do
+    not exist yet are omitted.
     """
     from contstim.reporting.stimuli_page import arrows
 
@@ -342,7 +343,9 @@ def _power(facts: StudyFacts) -> Iterator[Part]:
         return
     comparisons, sizes, text, figure = step.writes()
     rates = ("first", "significantly_better")
-    planned: dict[str, tuple[Value, ...]] = {}  # the first row of each scope has the planned size
+    # The first row of each scope (kind of trials) is about the planned numbers of participants and
+    # items
+    planned: dict[str, tuple[Value, ...]] = {}
     for row in cells_by_name(read_table(sizes)):
         ends = [[f"{float(row[f'{rate}_{end}']):.0%}" for end in ("low", "high")] for rate in rates]
         shares = [" to ".join(dict.fromkeys(both)) for both in ends]
@@ -390,7 +393,7 @@ def accuracies(path: Path) -> Table:
 
 
 _ITEM_STAGES = frozenset({"triplets", "select", "near-pairs", "evaluate"})
-# Heading → function that makes its content, and the commands whose results it shows
+# Heading of a section → function that makes the section, and the commands whose results it shows
 SECTIONS: dict[str, tuple[Callable[[StudyFacts], Iterator[Part]], frozenset[str]]] = {
     "Models": (_models, frozenset({"model", "score"})),
     "Texts, words and sentences": (_materials, frozenset({"text", "vocabulary", "sentences"})),

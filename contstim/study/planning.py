@@ -1,4 +1,4 @@
-"""Plan of a run: work of its stages, reasons why it may fail, statistical tests, and durations.
+"""Plan of a run: work of its stages, possible causes of failure, statistical tests, durations.
 
 Numbers of items follow from the study file, and numbers of natural sentences from the texts
 (`amounts`). Durations follow from earlier runs and from the speed of each model (`times`). A
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from contstim.study.study import Study
 
 _MAX_SECONDS, _MAX_READING = 40.0, 20.0  # limits for a whole plan and for reading texts, seconds
-_MIN_CANDIDATES = 2  # recommended number of searched triplets per selected one
+_MIN_CANDIDATES = 2  # recommended minimum number of searched triplets for each selected triplet
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class StagePlan:
     """Plan of one stage of a run.
 
     Attributes:
-        state: see `State`.
+        state: see `contstim.study.states.State`.
         what: work of the stage, a phrase with numbers of items.
         because: why the stage is stale or interrupted.
         shortest: estimated minimum duration, seconds; None if unknown.
@@ -99,9 +99,10 @@ class StudyPlan:
     Attributes:
         supply: natural sentences that exist, or that the rules will find in the text; None if
             unknown.
-        admissible: for each ordered pair of models: the model that rejects a sentence, the model
-            that accepts it, and the number of natural sentences that natural pairs can use. Empty
-            if scores are missing or stale, or if natural pairs are already selected.
+        admissible: for each ordered pair of models, a row (reject model, accept model, number). The
+            number counts natural sentences that the reject model rejects and the accept model
+            accepts; natural pairs can use these sentences. Empty if scores are missing or stale, or
+            if natural pairs are already selected.
         tests: sentences about the tests of the analysis; empty without groups.
         cautions: sentences about possible failures.
     """
@@ -115,12 +116,12 @@ class StudyPlan:
 
     @property
     def shortest(self) -> float:
-        """Estimated minimum duration of a run, seconds, without stages of unknown duration."""
+        """Estimated minimum duration of a run, seconds, not counting stages of unknown duration."""
         return sum(stage.shortest or 0.0 for stage in self.stages)
 
     @property
     def longest(self) -> float:
-        """Estimated maximum duration of a run, seconds, without stages of unknown duration."""
+        """Estimated maximum duration of a run, seconds, not counting stages of unknown duration."""
         return sum(stage.longest or 0.0 for stage in self.stages)
 
     @property
@@ -130,7 +131,7 @@ class StudyPlan:
 
     @property
     def missing_sentences(self) -> int:
-        """Number of missing natural sentences; 0 if this number is unknown."""
+        """Number of natural sentences that the study lacks; 0 if this number is unknown."""
         return count_missing(self.numbers, self.supply)
 
     def to_frame(self) -> DataFrame:
@@ -175,7 +176,7 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
             amount = amounts.get(type(state.stage.step), "")
             work = f"{state.stage.about}: {amount}" if amount else state.stage.about
             plans.append(StagePlan(state.stage.name, state.state, work, state.because, *time))
-        # If a stage will run again, its current output does not predict its new output
+        # Ignore scores that a stage will compute again, because the new scores may differ
         has_scores = SelectPairs in undone and study.files.get("scores") not in unwritten
         admissible = _admissible(study) if has_scores else ()
         cautions = [
@@ -245,7 +246,10 @@ def _admissible(study: Study) -> tuple[tuple[str, str, int], ...]:
 
 
 def _rivals(study: Study, admissible: Iterable[tuple[str, str, int]]) -> Iterator[str]:
-    """Warn about model pairs with too few admissible sentences for the requested natural pairs."""
+    """Warn about pairs of models with too few sentences for the requested natural pairs.
+
+    For `admissible`, see `StudyPlan`.
+    """
     step = study.step(SelectPairs)
     if step is None or step.counts is not None:
         return
@@ -325,9 +329,10 @@ def _analysis(study: Study) -> AnalyzeResponses | type[AnalyzeResponses]:
 
 
 def contrasts_of(study: Study) -> Sequence[ModelContrast]:
-    """Return the contrasts that the analysis tests: those in its table or, without a table, all.
+    """Return the contrasts that the analysis tests.
 
-    A contrast compares two models, or a model and the noise ceiling.
+    These are the contrasts in the analysis's table, or all contrasts if there is no table. A
+    contrast compares two models, or a model and the noise ceiling.
 
     Raises:
         InputError: if the table cannot be read.
@@ -337,7 +342,7 @@ def contrasts_of(study: Study) -> Sequence[ModelContrast]:
 
 
 def over_groups(study: Study, groups: int) -> Detectability:
-    """Return which effects tests over groups can detect with this number of groups."""
+    """Return the effects that tests over groups can detect with this number of groups."""
     settings, contrasts = _analysis(study), contrasts_of(study)
     return detectability([groups] * len(contrasts), settings.fdr, settings.correction)
 

@@ -4,19 +4,20 @@
     propose    … registration laws also …, … laws also vary significantly, …   by cheap scores
     score      the most promising proposals, under the models without cheap scores, in batches
     keep       feasible proposals: at least as likely as the natural sentence under the accept
-               model, and `enough` nats less likely under the reject model
+               model, and less likely by at least `FewChanges.enough` nats under the reject model
     choose     Voter registration laws also vary significantly                 a judge's favourite
 
-A judge is a further model. It refuses sentences that are much less likely than the natural one, and
-chooses the likeliest of the other sentences.
+A judge is a further model that chooses among the feasible sentences. It refuses sentences that it
+finds much less likely than the natural sentence. Of the remaining sentences, it chooses the one
+that it finds likeliest.
 
 Proposals have one or two new words. If no such proposal is feasible and allowed by the judges, the
 search proposes sentences with three new words. Models with cheap scores, for example n-gram models,
-score all proposals exactly. For each other model, the search estimates how much each new word
-changes the score of the natural sentence. The estimate for a proposal is the sum of the changes by
-its new words. A regression predicts exact scores from these estimates (Golan et al. 2023, Eq. 3).
-Its predictions determine the order in which proposals are scored. The regression is fitted again
-after each batch of exact scores.
+score all proposals exactly. For each of the remaining models, the search estimates how much each
+new word changes the score of the natural sentence. The estimate for a proposal is the score of the
+natural sentence plus the changes by all new words. A regression predicts exact scores from these
+estimates (Golan et al. 2023, Eq. 3). The predictions determine the order in which proposals are
+scored. The regression is fitted again after each batch of exact scores.
 """
 
 from __future__ import annotations
@@ -43,18 +44,19 @@ if TYPE_CHECKING:
 
 
 JUDGE_DROP = 5.0
-"""Default maximum decrease of the log-probability under the judges, nats."""
+"""Default of `FewChanges.judge_drop`: maximum drop under the judges, nats."""
 
 JUDGE_ERROR = 1.0
 """Difference of log-probabilities under the judges that is too small to matter, nats.
 
-Tie-breaking rule: consider the sentences within this difference of the judges' favourite. Of these,
-the search chooses the sentence with the strongest disagreement: the gain under the accepting model
-plus the drop under the rejecting model, both relative to the natural sentence.
+Sentences within this difference of the judges' favourite count as ties. Of these sentences, the
+search chooses the one with the strongest disagreement. The disagreement is a sum: the gain under
+the accepting model plus the drop under the rejecting model, both from the natural sentence.
 
-With the drop alone instead of the sum, readers accepted 79 % of the sentences within 1 nat, 78 % of
-the favourites, 73 % within 2 nats and 60 % within 4 nats. Two other readers accepted 75 % with the
-sum and 77 % with the drop, but simulated studies needed 8 % fewer answers with the sum.
+Readers accepted 78 % of the favourites. Of sentences that were chosen by the drop alone, they
+accepted 79 % with a difference of 1 nat, 73 % with 2 nats and 60 % with 4 nats. Two other readers
+accepted 75 % of the sentences chosen by the sum, and 77 % of those chosen by the drop. Simulated
+studies needed 8 % fewer answers with the sum than with the drop.
 """
 
 MAX_SCORED = 600
@@ -69,13 +71,13 @@ class FewChanges:
         enough: required decrease of the loss (see `Objective`), nats.
         max_changes: maximum number of new words. None means three, but at most half of the
             sentence's words.
-        judge_drop: maximum mean of log p(natural) - log p(result) over the judges, nats.
+        judge_drop: maximum of log p(natural) - log p(result), averaged over the judges, nats.
         max_scored: n, the maximum number of sentences for the largest network. Each network of the
-            pair scores at most max(40, n * f / k) sentences. k is the network's number of passes
-            for a score. f is a ratio of work for a score: the work of the largest network or judge,
-            divided by the work of this network. f is at most 10.
-        chooser: name of the network of the pair that chooses the result if there is no judge. None
-            means the network under which the natural sentence is likelier.
+            pair scores at most max(40, n * f / k) sentences. k is the number of passes that the
+            network needs for a score. f is w_max / w, but at most 10. w is the work of the network
+            for a score: passes times parameters. w_max is the maximum work of any network or judge.
+        chooser: network that chooses the result if there is no judge: the name of a network of the
+            pair. None means the network under which the natural sentence is likelier.
 
     Raises:
         InputError: if a number is out of range.
@@ -96,21 +98,22 @@ TOO_FEW = "no sentence with few new words that has enough nats was found"
 """Reasons why a search for few new words ended, as messages for the user."""
 
 _MAX_CHANGES = 3  # default maximum number of new words
-_FIRSTS = 25  # for each position, number of sentences with one new word that get a second one
-_EXTENDED = 150  # number of sentences with two new words that get a third one
-_KEPT = 60  # for each sentence with new words and each position, maximum number of proposals
-_MIN_SCORED = 40  # every network may score this number of sentences
+_FIRSTS = 25  # for each position, number of sentences with one new word that get a second word
+_EXTENDED = 150  # number of sentences with two new words that get a third word
+_KEPT = 60  # maximum number of proposals that change one position of a sentence with new words
+_MIN_SCORED = 40  # every network may score at least this number of sentences
 _BATCHES = 10  # a network scores its sentences in this number of batches
 _MAX_BATCH = 36  # maximum number of sentences that judges score in a batch
 # Number of batches in a row without gain after which scoring ends, if a feasible sentence is known
 _PATIENCE = 2
-_FIRST_SHARE = 0.7  # before a third word is tried, at most this share of the sentences is scored
-_ERROR = 3.0  # standard deviation of estimates before any calibration, nats
+_FIRST_SHARE = 0.7  # share of a network's maximum that may be scored before a third word is tried
+_ERROR = 3.0  # standard deviation of errors of estimates before any calibration, nats
 # Prior standard deviations of a regression's coefficients: intercept, slope of the estimates,
-# effect of a new word, and other slopes
+# effect of a new word, and slope for each model with cheap scores
 _PRIOR_SD = (5.0, 0.3, 2.0, 0.2)
-_LOWEST = -50.0  # lower changes of a log-probability are raised to this value, nats
-_ODDS = 2.0  # sentences with the largest quality + _ODDS * log p(feasible), nats, are scored first
+_LOWEST = -50.0  # nats; a larger drop of a log-probability counts as this drop in a regression
+# Sentences with the largest `_quality` + _ODDS * log p(feasible), nats, are scored first
+_ODDS = 2.0
 _MIN_ODDS = -14.0  # sentences with a lower _ODDS * log p(feasible) are not scored
 
 
@@ -120,12 +123,12 @@ class Choice:
 
     Attributes:
         feasible: number of feasible sentences that the judges allow.
-        scored: number of sentences that networks or judges scored.
-        minimal: whether no sentence with fewer new words is feasible; False if unknown.
-        judged: number of sentences that the judges scored, because they are feasible under the pair
-            of models; 0 without judges.
+        scored: largest number of sentences that one network or judge scored.
+        minimal: True if it is known that no sentence with fewer new words is feasible.
+        judged: number of sentences that the judges scored; 0 without judges. Judges score only
+            sentences that are feasible under the pair of models.
         refused: judge → number of judged sentences that only this judge refuses. A judge refuses a
-            sentence if it is more than `judge_drop` nats less likely than the natural sentence.
+            sentence that it finds more than `judge_drop` nats less likely than the natural one.
     """
 
     feasible: int
@@ -140,11 +143,12 @@ class _Proposals:
     """Proposed sentences.
 
     Attributes:
-        bases: base of each proposal: the sentence in which its last new word replaces a word.
+        bases: for each proposal, the sentence before the last new word was inserted.
         index: 0-based position of the last new word, (n,).
         word: index of this word in `Candidates.possible`, (n,).
         n_new: number of new words, (n,).
-        estimates: log-probabilities, exact under models with cheap scores, (n_models, n), nats.
+        estimates: estimated log-probabilities, (n_models, n), nats. They are exact under models
+            with cheap scores.
     """
 
     bases: tuple[Sentence, ...]
@@ -165,9 +169,9 @@ class FewChangesSearch:
 
     Args:
         n_judges: number of judges, which are the last models of the evaluator.
-        gains: (name of a model, 0-based position) → expected gain of each word over the natural
-            word, (n_words,), nats. The search adds missing gains. The two searches for a triplet
-            use the same gains.
+        gains: (name of a model, 0-based position) → expected gain in log-probability if a word
+            replaces the natural word, for each word, (n_words,), nats. The search adds missing
+            gains. The two searches for a triplet use the same gains.
     """
 
     def __init__(
@@ -209,7 +213,7 @@ class FewChangesSearch:
         self._n_visits = 0
 
     def _find_choosers(self) -> list[int]:
-        """Return the index of the network that chooses; an empty list without networks.
+        """Return a list with the index of the network that chooses; it is empty without networks.
 
         N-gram models do not choose, because they do not see whether a sentence makes sense.
         """
@@ -219,14 +223,15 @@ class FewChangesSearch:
         return sorted(self._networks, key=lambda number: -self._start.log_probs[number])[:1]
 
     def run(self) -> tuple[Climb, tuple[ScoredSentence, ...], Choice]:
-        """Search for sentences with one or two new words; without a result, with more new words.
+        """Search for sentences with one or two new words. If none is feasible, add more new words.
 
         Without networks and judges, sentences with two new words are tried only if no sentence
         with one new word is feasible.
 
         Returns:
-            A `Climb` from the natural sentence to the result, without steps; the feasible sentences
-            that the judges allow, best first; and how the result was chosen.
+            Three values. The first is a `Climb` from the natural sentence to the result, with an
+            empty list of steps. The second contains the feasible sentences that the judges allow,
+            best first. The third says how the result was chosen.
         """
         natural, log_probs = self._natural, self._start.log_probs
         max_new = min(
@@ -241,7 +246,8 @@ class FewChangesSearch:
             more, bases = self._propose(bases, n_new)
             proposals = _Proposals.join([proposals, more])
         self._score(proposals, _FIRST_SHARE if n_new < max_new else 1.0)
-        # Without networks, all sentences with one new word have exact scores, so none was missed
+        # Without networks, all sentences with one new word have exact scores. So the search cannot
+        # miss a feasible one
         none_with_one = fewest_first and not self._found
         while not (ranked := self._rank()) and n_new < max_new and bases:
             n_new += 1
@@ -286,8 +292,8 @@ class FewChangesSearch:
         The proposals have `n_new` new words.
 
         Returns:
-            Proposals that are feasible under models with cheap scores, and bases of the next
-            proposals, which have one more new word.
+            Proposals that are feasible under all models with cheap scores, and the bases for the
+            next call. Proposals of the next call have `n_new` + 1 new words.
         """
         no_rows = np.empty(0, np.int64)
         parts = [_Proposals((), no_rows, no_rows, no_rows, np.empty((len(self._is_cheap), 0)))]
@@ -324,7 +330,7 @@ class FewChangesSearch:
     ) -> FloatArray:
         """Return log-probabilities with each allowed word, (n_models, n_words), nats.
 
-        `log_probs` are those of `sentence`, exact or estimated, (n_models,), nats.
+        `log_probs` are log-probabilities of `sentence`, exact or estimated, (n_models,), nats.
         `allowed` are indices in `Candidates.possible`, (n_words,).
         """
         self._n_visits += 1
@@ -370,8 +376,8 @@ class FewChangesSearch:
     def _score(self, proposals: _Proposals, share: float) -> None:
         """Score the most promising proposals exactly, and keep the feasible ones.
 
-        Each network scores at most a certain number of sentences in the whole search. `share` is
-        the share of this number that may be scored by the end of this call.
+        In the whole search, each network scores at most a certain number of sentences. By the end
+        of this call, a network may score at most `share` times this number.
         """
         if not self._choosers:  # all scores are exact
             order = np.argsort(-self._quality(proposals.estimates), kind="stable")
@@ -392,7 +398,7 @@ class FewChangesSearch:
                     break
                 untried[column] = False
                 sentence = self._sentence(proposals, column)
-                if sentence not in self._tried:  # the same changes may occur in another order
+                if sentence not in self._tried:  # another order of changes gives the same sentence
                     batch.setdefault(sentence, column)
             if not batch:
                 return
@@ -412,9 +418,11 @@ class FewChangesSearch:
     ) -> tuple[float, IntArray]:
         """Score sentences under one model after the other: networks first, then judges.
 
+        Sentences that are infeasible under one network are not scored under later models.
+
         Returns:
-            The best quality of a feasible sentence, nats, and the columns of sentences that are
-            postponed to later batches.
+            The best `_quality` of a feasible sentence, nats, and the columns of the proposals that
+            are postponed to later batches.
         """
         sentences, columns = [*batch], np.array([*batch.values()])
         postponed = [columns[:0]]
@@ -446,9 +454,9 @@ class FewChangesSearch:
     ) -> tuple[FloatArray, FloatArray]:
         """Return expected log-probabilities, (n_models, n), and their errors, (n_models,), nats.
 
-        Each model without cheap scores has a Bayesian linear regression. It predicts the model's
-        exact scores from three kinds of features: the model's estimates, the number of new words,
-        and the scores of models with cheap scores.
+        Each model without cheap scores has a Bayesian linear regression. The regression predicts
+        the model's exact scores from three kinds of features: the model's estimates, the number of
+        new words, and the exact scores under each model with cheap scores.
         """
         expected = proposals.estimates.copy()
         errors = np.where(self._is_cheap, 0.0, _ERROR)

@@ -15,9 +15,9 @@ disagreement is the smaller absolute gain:
     gain under model 2        -2     -6      -8
     disagreement               2      1    none
 
-The search finds the best word, although it does not score all words under both models. The cheaper
-model scores first. If the absolute gain of a word is no larger than the best disagreement so far,
-the word cannot be better. The other model then does not score this word.
+The search finds the best word without scoring all words under both models. The cheaper model scores
+first. If the absolute gain of a word is no larger than the best disagreement so far, the word
+cannot be better. The more expensive model then does not score this word.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from contstim.optimization.search.constraints import Candidates
 
 _BATCH_SIZE = 64  # words; after each batch, the search checks whether more scores are needed
-_ROUNDING = 1e-4  # nats; a smaller difference of a score between batches is a rounding error
+_ROUNDING = 1e-4  # nats; a score may differ by this much between batches (rounding errors)
 
 
 def near_pairs(
@@ -42,7 +42,7 @@ def near_pairs(
     candidates: Candidates,
     sds: Mapping[str, float] | None = None,
 ) -> dict[tuple[str, str], tuple[int, str]]:
-    """Find the new word on which each pair of models disagrees most.
+    """For each pair of models, find the new word on which the two models disagree most.
 
     Disagreements within rounding errors do not count. Models that give the natural sentence
     probability zero are ignored. Ties are resolved in favour of the first word.
@@ -71,8 +71,8 @@ def near_pairs(
     sizes = np.array([1.0 if sds is None else sds[model.name] for model in models])
     tolerances = np.array([model.convention.tolerance for model in models])
     rounding = np.maximum(_ROUNDING, np.abs(log_probs) * tolerances) / sizes
-    # A draft is a cheaper scorer that estimates a model's scores. Models that have a draft need
-    # many passes for each word
+    # Costs of a score: 0 if cheap, 1 for other models, 2 for models with many passes per word. The
+    # latter have a draft: a cheaper scorer that estimates their scores
     costs = [2 if m.draft() is not None else int(not m.cheap_replacements) for m in models]
     words_by_pair = {}
     for pair in combinations(range(len(models)), 2) if new else ():

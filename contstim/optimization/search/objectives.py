@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class ScoredSentence:
     """A sentence with its log-probabilities, (n_models,), nats, and its loss.
 
-    The log-probabilities are exact. Only inside a perturbation (a random change of the sentence),
-    they are expected values.
+    The log-probabilities are exact, except inside a perturbation (a random change of the sentence).
+    There, they are expected values.
     """
 
     sentence: Sentence
@@ -35,7 +35,8 @@ class ScoredSentence:
 class Objective:
     """Objective of a search for a sentence s that some models accept and other models reject.
 
-    The objective is Eq. 2 of Golan et al. (2023):
+    Accepting models must find s at least as likely as the natural sentence. Rejecting models should
+    find s as unlikely as possible. The objective is Eq. 2 of Golan et al. (2023):
 
         loss        = maximum of (log p(s|m) - limit of m) over the rejecting models m
         constraint:   log p(s|m) ≥ limit of m, for all accepting models m
@@ -46,8 +47,9 @@ class Objective:
         accepting: whether each model accepts. A higher log-probability under an accepting model
             never raises the loss or breaks the constraint. The same is true for a lower
             log-probability under a rejecting model.
-        limits: limit of each model, nats: its log-probability of the natural sentence, or -inf for
-            a judge. If only one model rejects, its limit may be 0.
+        limits: limit of each model, nats: the model's log-probability of the natural sentence. The
+            limit of a judge (a further model, which only chooses among results) is -inf. If only
+            one model rejects, its limit may be 0. The loss is then log p(s|m) under this model.
     """
 
     evaluator: Evaluator
@@ -62,7 +64,7 @@ class Objective:
         return reduce(np.maximum, above)
 
     def margins(self, log_probs: FloatArray) -> list[tuple[FloatArray, float | FloatArray]]:
-        """Return the log-probabilities under each accepting model, and their lower limit.
+        """Return, for each accepting model, the log-probabilities and their lower limit.
 
         Log-probabilities are (n_sentences,), nats.
         """
@@ -82,9 +84,10 @@ class Objective:
         return reduce(np.logical_and, [row >= floor for row, floor in self.margins(log_probs)])
 
     def slack(self, log_probs: FloatArray) -> FloatArray:
-        """Return summed log-probabilities of accepting models minus the loss, (n_sentences,), nats.
+        """Return the slack of each sentence, (n_sentences,), nats.
 
-        A perturbation prefers sentences with high values.
+        The slack is the sum of the log-probabilities under accepting models, minus the loss. A
+        perturbation prefers sentences with high slack.
         """
         accepted = log_probs[np.array(self.accepting)].sum(axis=0)
         with np.errstate(invalid="ignore"):  # -inf - -inf
@@ -103,8 +106,8 @@ class Objective:
         Arrays are (n_models, n_sentences), nats. Unknown log-probabilities are nan. Unknown upper
         bounds are inf.
         """
-        # In the best case, an unknown score is the bound of an accepting model, or -inf under a
-        # rejecting model
+        # In the best case, an unknown score is the upper bound under an accepting model, and -inf
+        # under a rejecting model
         bounds = np.where(np.array(self.accepting)[:, None], upper_bounds, -np.inf)
         best = np.where(np.isnan(log_probs), bounds, log_probs)
         return np.logical_and(self.feasible(best), self.loss(best) < loss)
@@ -128,6 +131,9 @@ class PairObjective(Objective):
         return np.where(np.isnan(difference), np.inf, difference)
 
     def margins(self, log_probs: FloatArray) -> list[tuple[FloatArray, float | FloatArray]]:
-        """Return two constraints, each as values and their lower bounds, (n_sentences,), nats."""
+        """Return two constraints, each as values and their lower bounds, (n_sentences,), nats.
+
+        The second constraint is log p(t|m2) ≥ log p(s|m2).
+        """
         (first,) = super().margins(log_probs)
         return [first, (np.broadcast_to(self.limits[1], log_probs.shape[1]), log_probs[1])]

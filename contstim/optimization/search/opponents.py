@@ -1,6 +1,7 @@
-"""Scorers with different units as opponents, the accept and reject models of a search.
+"""Conversion of scores with different units, so that a search can compare two models.
 
-A search compares the scores of two opponents. Log-probabilities are compared in nats. If the unit
+The opponents are the accept model and the reject model of a search. A search compares the scores of
+two opponents. Log-probabilities are compared in nats. If the unit
 of one scorer is not nats, the search divides each scorer's scores by the standard deviation of the
 scorer's scores of natural sentences. A decrease by one standard deviation then has the same weight
 for both scorers.
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 NATS_PER_SD = 10.0
-"""Number of nats that count as one standard deviation, because a search's constants are in nats.
+"""Number of nats that count as one standard deviation.
 
-Log-probabilities of sentences of equal length have a standard deviation of about 10 nats.
+The search needs this number because its constants are in nats. Log-probabilities of sentences of
+equal length have a standard deviation of about 10 nats.
 """
 
 MAX_SENTENCES = 200
@@ -35,7 +37,7 @@ MAX_SENTENCES = 200
 
 
 class Opponent(Transformed):
-    """A scorer in a search, with each score divided by a tenth of a standard deviation.
+    """A scorer in a search. Each score is divided by a tenth of a standard deviation.
 
     Args:
         sd: standard deviation of the scorer's scores of natural sentences.
@@ -49,7 +51,7 @@ class Opponent(Transformed):
 
     @property
     def convention(self) -> Convention:
-        """Convention of the scorer; its unit is that of the scores before the division."""
+        """Convention of the scorer. The unit in it is the unit of the undivided scores."""
         return self._model.convention
 
     def _sizes(self, sentences: Sequence[Sentence]) -> FloatArray:
@@ -57,9 +59,10 @@ class Opponent(Transformed):
 
 
 def natural_sd(scorer: Scorer, sentences: Iterable[Sentence]) -> float:
-    """Return the standard deviation of scores of natural sentences, pooled over sentence lengths.
+    """Return the pooled standard deviation of scores within groups of natural sentences.
 
-    Sentences that the scorer cannot score are ignored.
+    Each group contains the sentences with the same number of words. Sentences that the scorer
+    cannot score are ignored.
 
     Raises:
         ModelError: if the scores do not vary, or too few sentences have equal length.

@@ -1,8 +1,9 @@
 """New starts for a climb at a local optimum (iterated local search).
 
-A climb is a run of the search loop. A round of a climb replaces single words as long as this lowers
-the loss. The round ends at a local optimum. The next round begins at a new start. The floor is the
-minimum log-probability under the accept model: the log-probability of the natural sentence.
+With one reject model, the loss of a sentence is its log-probability under this model. A climb is a
+run of the search loop. A round of a climb replaces single words as long as this lowers the loss.
+The round ends at a local optimum. The next round begins at a new start. The floor is the minimum
+log-probability under the accept model: the log-probability of the natural sentence.
 
 A local optimum is usually just above the floor, so most replacements lead below the floor. There
 are two methods for a new start.
@@ -18,8 +19,8 @@ words. It replaces a few words at random, and then minimises
     loss + price * shortfall          in nats; shortfall: nats below the floor, or 0
 
 A low price leads to sentences far below the floor, which are unlikely under the reject model. Each
-higher price leads back towards the floor. If no single word lowers the sum, two neighbouring words
-are replaced together, because n-gram models score words together with their neighbours.
+higher price leads back towards the floor. If no single word lowers this sum, two neighbouring words
+are replaced together. This helps because n-gram models score words together with their neighbours.
 
 Example with a floor of -20 nats: `The dog sleeps` has a loss of -18 and is at the floor. The prices
 0.5, 1 and 2 lead to
@@ -61,6 +62,7 @@ class Perturbation:
     Slack is log p(sentence | accept model) - loss; see `Objective.slack`.
 
     Attributes:
+        max_words: maximum number of words to replace.
         max_drafts: maximum number of words that drafts (cheaper models) score at each position.
         patience: number of rounds in a row without gain after which the search ends.
         tries: maximum number of sentences to score until one satisfies the constraint.
@@ -94,7 +96,7 @@ class Perturbation:
                     perturbed = ScoredSentence(sentence, scores, best.loss)
             if perturbed.sentence == best.sentence:
                 continue
-            # Stop scoring if the constraint is violated. The loss does not matter
+            # Stop scoring if the constraint is violated. The loss may be high
             log_probs = np.full(len(evaluator.models), np.nan)
             for number in range(len(evaluator.models)):
                 log_probs[number] = evaluator.log_prob(number, perturbed.sentence)
@@ -126,12 +128,13 @@ class Oscillation(Perturbation):
     Attributes:
         oscillations: maximum number of attempts to find a new feasible sentence.
         random_words: number of words replaced at random at the beginning.
-        lowest: lower limit of the random first price, nats per nat.
-        highest: upper limit of the random first price, nats per nat.
+        lowest: lower limit of the random first price. A price is in nats for each nat below the
+            floor.
+        highest: upper limit of the random first price.
         rises: successive prices, divided by the first price.
         first_words: number of words to try at the first position of two neighbours: the words with
-            the lowest loss + price * shortfall. Each of these words is combined with all words at
-            the second position.
+            the lowest sum loss + price * shortfall. Each of these words is combined with all words
+            at the second position.
     """
 
     patience: int = 6
@@ -165,10 +168,13 @@ class Oscillation(Perturbation):
     def _descend(
         self, sentence: Sentence, losses: PricedLosses, rng: np.random.Generator
     ) -> Sentence:
-        """Replace words until no single word and no tried pair of neighbours lowers the sum."""
+        """Replace a word, or two neighbours, as long as this lowers loss + price * shortfall.
+
+        For two neighbours, only some pairs of words are tried; see `first_words`.
+        """
         loss = losses.of_sentence(sentence)
         while True:
-            # Visit positions in random cycles, and replace single words until none lowers the sum
+            # Visit positions in random cycles, and replace single words while this lowers the sum
             cycle: list[int] = []
             failures_in_a_row = 0
             while failures_in_a_row < len(losses.positions):
@@ -196,10 +202,10 @@ class Oscillation(Perturbation):
 
 
 class PricedLosses:
-    """Cache of the sums loss + price * shortfall, nats; see the module.
+    """Sums loss + price * shortfall, nats, with a cache; see the docstring of the module.
 
     Args:
-        price: nats for each nat below the floor.
+        price: nats that are added for each nat below the floor.
     """
 
     def __init__(self, candidates: Candidates, objective: Objective, price: float = 0.0) -> None:

@@ -1,20 +1,20 @@
 """Proposal of better words at a position: the interface, our strategy, and the published one.
 
+A visit is one attempt to improve the word at one position.
+
 `ScreeningProposer` works in three stages:
 
 1. Screen all words with the cheapest estimates.
-2. Score the promising words with drafts, which cost a fraction of an exact score. A model with
-   cheap exact scores has no draft, so it scores these words exactly.
-3. Score the best of these words exactly under all models.
+2. Score the promising words with drafts. A draft is a cheaper scorer that estimates a model's
+   scores. A model with cheap exact scores has no draft, so it scores the promising words exactly.
+3. Score the best of the promising words exactly under all models.
 
 The results of each stage calibrate the estimates of the previous stage.
 
 `RegressionProposer` is the published strategy (Golan et al. 2023, Methods, Eq. 3). At each visit,
 it scores a few words exactly. It fits a regression line that predicts exact log-probabilities from
 estimates. It scores the word with the best prediction and fits the line again. It stops after five
-words, or if a word is better than the current word.
-
-A visit is one attempt to improve the word at one position.
+words, or earlier if a word is better than the current word.
 """
 
 from __future__ import annotations
@@ -86,11 +86,12 @@ class ScreeningProposer(Proposer):
     """The default strategy: screen all words, draft promising words, score the best words exactly.
 
     Attributes:
-        draft_share: limit of each model's passes for the drafts of one visit. The limit is a share
-            of the passes that one exact score takes under all models together.
+        draft_share: maximum number of passes of one model's drafts in one visit, divided by the
+            number of passes that one exact score takes under all models together.
         min_draft_passes: number of passes that the drafts may take even if `draft_share` allows
             fewer passes.
-        min_expected_improvement: expected improvement above which a word is scored exactly, nats.
+        min_expected_improvement: words whose expected decrease of the loss is larger than this are
+            scored exactly, nats.
         patience: number of exact scores in a row without gain after which the visit ends.
         max_batch: maximum number of words scored exactly in a batch.
     """
@@ -144,9 +145,9 @@ class RegressionProposer(Proposer):
 
     Attributes:
         threshold: minimum of log p(candidate word | words before it), nats, under each
-            left-to-right model. These models score all remaining candidates exactly.
-        threshold_step: decrease of the threshold while too few candidates reach it, nats.
-        min_candidates: number of candidates that must reach the threshold.
+            left-to-right model. These models score exactly all words that reach the threshold.
+        threshold_step: decrease of the threshold, repeated while too few words reach it, nats.
+        min_candidates: number of words that must reach the threshold.
         patience: number of predicted words without gain after which the visit ends.
         penalty: added loss for each nat by which a prediction violates the constraint.
     """
@@ -163,7 +164,7 @@ class RegressionProposer(Proposer):
     min_candidates: int = 10
     # * Our lines have no negative slope: a higher estimate never predicts a lower score.
     # * We score up to five predicted words. The published code counts only words that are no better
-    #   than an earlier word, and stops after six in a row.
+    #   than an earlier word, and stops after six such words in a row.
     patience: int = 5
     # A violation outweighs any loss, so words that are predicted to be feasible come first
     penalty: float = 1e5
@@ -231,7 +232,7 @@ class RegressionProposer(Proposer):
 def _find_extremes(
     exact: FloatArray, estimates: FloatArray, current: FloatArray
 ) -> list[tuple[int, int]]:
-    """Find the words with the highest and the lowest estimate, under models without exact scores.
+    """For each model without exact scores, find the words with the highest and the lowest estimate.
 
     Return (row, column) of these words. The current word is omitted, because its score is
     known. `current` are estimates of the current word, (n_models,); other arrays are (n_models,

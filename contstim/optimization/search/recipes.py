@@ -24,11 +24,12 @@ class Recipe:
     Attributes:
         perturbation: method for new starts; None for a single round.
         capitals: whether studies use `constraints.capitals`.
-        plausible: minimum log-probability of a sentence under its accept model, in studies without
-            judges. It is a quantile of the log-probabilities of natural sentences. 0 means no
-            minimum.
+        plausible: level of a quantile, from 0 to 1, for studies without judges (models that choose
+            sensible sentences). Under each model of the pair, a natural sentence must be at least
+            as likely as this quantile of the natural sentences. 0 means no minimum.
+        restarts: budget of repeated searches from one natural sentence.
         with_cheap_words: perturbation and budget that replace `perturbation` and `restarts` if all
-            models have `cheap_replacements`; None to replace nothing.
+            models have `cheap_replacements`, such as n-gram models; None to replace nothing.
     """
 
     name: str
@@ -53,10 +54,10 @@ class Recipe:
 DEFAULT = Recipe(
     name="default",
     capitals=True,
-    # These numbers are about published synthetic pairs with a transformer. If the natural sentence
-    # is above the first quartile under both models, nine of ten participants agree on 80 % of the
-    # pairs. Otherwise, they agree on 59 %. Higher quantiles hardly increase agreement
-    # (docs/figures.md)
+    # These numbers are about published synthetic pairs with a transformer. On some pairs, nine of
+    # ten participants agree with each other. These are 80 % of the pairs whose natural sentence is
+    # above the first quartile under both models, and 59 % of the remaining pairs. Higher quantiles
+    # hardly increase agreement (docs/figures.md)
     plausible=0.25,
     proposer=ScreeningProposer(),
     perturbation=Perturbation(),
@@ -72,28 +73,29 @@ DEFAULT = Recipe(
 It differs from the published recipe in three ways:
 
 * Exact scores of masked models are expensive, so they come last. One pass gives estimates of all
-  words, and drafts (cheaper scores) cover a few words. Only words with an expected improvement
-  above half a nat are scored exactly, under the accept model first.
-* At a local optimum, the sentence is perturbed and the climb continues.
-* Between n-gram models, the way to a new start may lead below the floor: through sentences that are
-  less likely under the accept model than the natural sentence.
+  words. Drafts (cheaper scores) cover a few words. Only words with an expected improvement above
+  half a nat are scored exactly, under the accept model first.
+* At a local optimum, the search changes a few words (a perturbation) and continues.
+* Between n-gram models, the way to a new start may lead through sentences that are less likely than
+  the natural sentence under the accept model.
 """
 
 GOLAN2023 = Recipe(name="golan2023", proposer=RegressionProposer())
 """The procedure of Golan et al. (2023), "Generating synthetic controversial sentences" in Methods.
 
-Words are replaced at positions in random cycles. New first words come from the sentence-initial
-list. The search ends after n positions in a row without improvement, where n is the number of words
-of the sentence. We follow the authors' published code for details that the paper does not specify.
+Words are replaced at positions in random cycles. New first words come from the list of words that
+may start a sentence. The search ends after n positions in a row without improvement, where n is the
+number of words of the sentence. We follow the authors' published code for details that the paper
+does not specify.
 
 Differences that are not settings of `RegressionProposer`:
 
 * Each model uses its own scoring rule. The published scores of GPT-2 are `@chain` with the context
   `". "`, which the user has to set. Masked models are scored by the mean over all orders of the
   words, without a term for the end mark. The authors used 100 random orders (`@chain-sampled`).
-* The approximation of a masked model is log p(word | all other words). It treats the tokens of a
-  word as independent. The authors averaged over the orders of the tokens, which needs a pass for
-  each prefix of each word.
+* Scores of a masked model are estimated by log p(word | all other words). This estimate treats the
+  tokens of a word as independent. The authors averaged over the orders of the tokens, which needs a
+  pass for each prefix of each word.
 * Of equally good words, the first word in the vocabulary is accepted, not a random one.
 * No score is computed twice, and no position is tried again with the same sentence. This changes
   the number of passes but no step.

@@ -1,8 +1,8 @@
 """Repeated searches from one natural sentence.
 
 The result of a search depends on the random order of positions: with other seeds, results differ by
-several nats. Therefore the search is repeated with other seeds until several searches in a row gain
-almost nothing. The best result is returned.
+several nats. Therefore, the search is repeated with different seeds until several searches in a row
+gain almost nothing. The best result is returned.
 
 Searches share no state. Each search gives the same result as a single search with its seed.
 """
@@ -36,8 +36,8 @@ class SearchBudget:
 
     Attributes:
         searches: maximum number of searches; None for no limit.
-        seconds: time limit. Another search begins only if there is time for a search of the mean
-            duration so far. Results then depend on the machine.
+        seconds: time limit; None for no limit. Another search begins only if there is time for a
+            search of the mean duration so far. With a limit, results depend on the machine.
         patience: number of searches in a row with a gain below `min_gain` after which the searches
             end; None for no limit.
         min_gain: see `patience`; nats.
@@ -46,8 +46,8 @@ class SearchBudget:
             (`Scorer.reports_passes`), there is only one search.
 
     Raises:
-        InputError: if a number is out of range, nothing limits the searches, or a single search has
-            a time limit.
+        InputError: if a number is out of range, if nothing limits the searches, or if a single
+            search has a time limit.
     """
 
     searches: Annotated[int | None, Help("Number.", at_least=1)] = None
@@ -98,7 +98,8 @@ class SearchSummary:
 
     Attributes:
         loss: loss of the result, nats; lower is better.
-        gain: decrease of the lowest loss so far, nats; 0 for the first search.
+        gain: lowest loss of all earlier searches minus `loss`, nats. It is 0 if this difference is
+            negative, and for the first search.
     """
 
     number: int
@@ -111,7 +112,7 @@ class SearchSummary:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SearchResult:
-    """Result of a search, or the best of several.
+    """Result of a search, or the best result of several searches.
 
     Attributes:
         costs: costs of all searches by model name.
@@ -127,7 +128,7 @@ class SearchResult:
 
     @property
     def n_unsuccessful(self) -> int:
-        """Number of searches after the last one with a gain of at least `min_gain`."""
+        """Number of searches after the last search with a gain of at least `min_gain`."""
         return _count_unsuccessful(self.searches, self.budget)
 
     @property
@@ -156,11 +157,11 @@ def best_of(
     budget: SearchBudget,
     on_restart: Callable[[SearchSummary], None] | None = None,
 ) -> ResultT:
-    """Return the result with the lowest loss, and the costs of all searches.
+    """Repeat a search, and return the result with the lowest loss, with the costs of all searches.
 
     Of equally good results, the first is returned. `search` runs a search with a seed. `seed` is
-    that of the first search; see `seed_of_search`. `on_restart` is called after each search that is
-    followed by another search.
+    the seed of the first search; see `seed_of_search`. `on_restart` is called after each search
+    that is followed by another search.
     """
     began = monotonic()
     reported = all(model.reports_passes for model in models)

@@ -2,8 +2,9 @@
 
 Example: `The dog barks` has -20 nats under the accept model, and -18 nats under the reject model.
 The -20 nats are the floor: a new sentence must have at least this log-probability under the accept
-model. Screening estimates the log-probability of the sentence with each word in place of `dog`.
-Before any calibration, the standard deviation of these estimates is 2 nats:
+model. The loss is the log-probability under the reject model. Screening estimates the
+log-probability of the sentence with each word in place of `dog`. Before any calibration, the
+standard deviation of these estimates is 2 nats:
 
                        dog      cat     idea
     accept (row 0)     -20    -20.5      -26
@@ -11,9 +12,9 @@ Before any calibration, the standard deviation of these estimates is 2 nats:
 
 `cat` reaches the floor with probability .4, and lowers the loss by 3.06 nats on average. Its
 expected improvement is .4 · 3.06 = 1.2 nats. `idea` reaches the floor only with probability .001,
-so its expected improvement is 0.01 nats. A draft scores `cat`, which gives a better mean and a
-smaller standard deviation. If the expected improvement is still large enough, `cat` is scored
-exactly.
+so its expected improvement is 0.01 nats. A draft (a cheaper model) scores `cat`. This gives a
+better estimate with a smaller standard deviation. If the expected improvement is still large
+enough, `cat` is scored exactly.
 """
 
 from __future__ import annotations
@@ -40,12 +41,13 @@ _MIN_WORDS = 4  # for fewer words, exact scores are as good as drafts
 class PositionEstimates:
     """Expected log-probabilities of the words at a position, under each model of the search.
 
-    Initially, these are the cheapest estimates of all words. If upper bounds show that a word
-    cannot be better, it is excluded permanently. The calibrations of the search state are updated.
+    Initially, the expected log-probabilities are the cheapest estimates. If upper bounds show that
+    a word cannot be better, it is excluded permanently. The methods also update the calibrations in
+    the search state: regression lines that correct estimates.
 
     Attributes:
         mean: expected log-probability of the sentence with each word, (n_models, n_words), nats.
-        spread: standard deviation of `mean`, (n_models, n_words), nats; 0 if `mean` is exact.
+        spread: standard deviation of the error of `mean`, (n_models, n_words), nats; 0 if exact.
         refined: mask of estimates that are exact or from a draft, (n_models, n_words).
         open: mask of allowed words that no bound or exact score excludes, (n_words,).
     """
@@ -100,9 +102,9 @@ class PositionEstimates:
         `passes` is the maximum number of passes under each model.
 
         Returns:
-            Mask of the open words that may be scored exactly now, (n_words,). All models have
-            refined the estimates of these words. The only exceptions are models for which `passes`
-            do not suffice for `_MIN_WORDS` words.
+            Mask of the open words that may be scored exactly now, (n_words,). The estimates of
+            these words are refined under all models, except models for which `passes` do not
+            suffice for `_MIN_WORDS` words.
         """
         # Index of a model with unrefined words → passes for a word. A draft takes about two passes
         # for each word of the sentence
@@ -122,9 +124,9 @@ class PositionEstimates:
         return ready
 
     def refine_under(self, number: int, columns: IntArray) -> None:
-        """Refine the unrefined estimates of some words under one model.
+        """Refine the estimates of some words under one model, if they are not refined yet.
 
-        Use the model's draft; a model without a draft has cheap exact scores.
+        Use scores by the model's draft. A model without a draft has cheap exact scores; use these.
         """
         columns = columns[~self.refined[number, columns]]
         if not len(columns):
@@ -175,7 +177,7 @@ class PositionEstimates:
     def _set_expected(
         self, number: int, columns: IntArray | slice, differences: FloatArray, stage: int
     ) -> None:
-        # Differences from the current word contain no errors about the rest of the sentence
+        # Use differences from the current word. The errors about the rest of the sentence cancel
         calibration = self._state.calibrations[number][stage]
         current = self._position.current.log_probs[number]
         expected = calibration.predict(differences)
@@ -224,7 +226,8 @@ class SearchState:
     def batch_size(self, limit: int) -> int:
         """Return the number of words in the next exact batch: (batches + 2) / (improvements + 2).
 
-        The number is rounded, and at most `limit`.
+        `batches` counts batches so far, and `improvements` those with a better word. The result is
+        rounded, and at most `limit`.
         """
         size = round((self._batches + 2) / (self._improvements + 2))
         return int(np.clip(size, 1, limit))
@@ -297,8 +300,8 @@ def most_improving(
     """Return columns of the words with the largest expected improvement, best first.
 
     `mean` and `spread` are means and standard deviations of log-probabilities, (n_models, n_words),
-    nats. At most `limit` words of the mask `among`, (n_words,), are returned. The expected decrease
-    from `loss` is above `min_expected_improvement`, nats, for each of them.
+    nats. At most `limit` words of the mask `among`, (n_words,), are returned. For each returned
+    word, the expected decrease from `loss` is above `min_expected_improvement`, nats.
     """
 
     def compute_expected(words: IntArray) -> FloatArray:
@@ -316,8 +319,8 @@ def most_improving(
         candidates = np.flatnonzero(among & (bounds > min_expected_improvement))
         n_first = 4 * limit + 64
         if len(candidates) > max(n_first, _MIN_WORDS_TO_FILTER):
-            # Compute expected improvements of the words that improve most at their means. Exclude
-            # words whose upper bound is below the `limit`-th best of these expected improvements
+            # Compute expected improvements of the words that would be best if `mean` were exact.
+            # Exclude words whose upper bound is below the `limit`-th best of these improvements
             at_means = _compute_improvement(objective, loss, mean.take(candidates, axis=1))
             first = candidates[np.argpartition(at_means, -n_first)[-n_first:]]
             least = np.partition(compute_expected(first), -limit)[-limit]

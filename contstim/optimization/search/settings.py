@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
 
-_LENGTH, _FREQUENCY = 7, 0.25  # default margins, in characters and on the Zipf scale
+# Default maximum differences from the natural sentence, in characters and on the Zipf scale
+_LENGTH, _FREQUENCY = 7, 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +27,9 @@ class SearchSettings:
     """Settings of a search: words, recipe, and restarts.
 
     Attributes:
-        fix: words that must not change, in upper or lower case. A number is a 0-based position. If
-            the sentence contains this number as a word, as in "The 2 men", it means the word.
+        fix: words that must not change. Upper and lower case do not matter. A number is a 0-based
+            position. If the sentence contains this number as a word, as in "The 2 men", the number
+            means the word.
         exclude: forbidden new words. Upper and lower case do not matter.
 
     Raises:
@@ -136,7 +138,10 @@ class SearchSettings:
 
     @property
     def nats(self) -> float:
-        """Required drop in log-probability under the reject model, nats; 0 for the largest drop."""
+        """Required drop in log-probability under the reject model, nats.
+
+        0 means that the drop is as large as possible.
+        """
         if self.enough is not None:
             return self.enough
         return ENOUGH if self.framed and self.recipe == "default" else 0.0
@@ -147,7 +152,7 @@ class SearchSettings:
 
     @property
     def resolved(self) -> Self:
-        """The settings with defaults in place of None for the frame, length and frequency.
+        """A copy in which defaults replace None in `frame`, `same_length` and `same_frequency`.
 
         The default of `frame` depends on the recipe. `same_length` and `same_frequency` have
         defaults only if the frame is `words`. `enough` may still be None.
@@ -166,7 +171,7 @@ class SearchSettings:
         return None if self.restarts is None else SearchBudget(self.restarts)
 
     def few_changes(self, *, in_sds: bool = False) -> FewChanges | None:
-        """Return the goal of a search for few new words; None without such a goal.
+        """Return the goal of a search for few new words; None if `nats` is 0.
 
         `in_sds` is True if the models are compared in standard deviations instead of nats.
         """
@@ -217,7 +222,9 @@ class SearchSettings:
         return tuple(chosen)
 
     def check_words(self, vocabulary: Vocabulary) -> None:
-        """Check that the table of tags, if needed, is for the language of the vocabulary.
+        """Check that the table of tags (parts of speech) is for the language of the vocabulary.
+
+        Nothing is checked if the settings do not need the table.
 
         Raises:
             InputError: if the table lists less than half of the words.

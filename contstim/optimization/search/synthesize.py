@@ -1,4 +1,10 @@
-"""Synthesis of controversial sentences: a single sentence, a triplet, or a symmetric pair."""
+"""Synthesis of controversial sentences: a single sentence, a triplet, or a symmetric pair.
+
+A single sentence is accepted by one model (at least as likely as the natural sentence), and
+rejected by another model (as unlikely as possible). A triplet is a natural sentence and two
+synthetic sentences; each of two models rejects one synthetic sentence and accepts the other. A
+symmetric pair is two synthetic sentences; each of two models prefers a different sentence.
+"""
 
 from __future__ import annotations
 
@@ -48,15 +54,15 @@ if TYPE_CHECKING:
 class Synthesis(SearchResult):
     """A sentence that one model accepts and another rejects, and the steps of its search.
 
-    Log-probabilities are in nats. If the unit of a scorer is not nats, its scores are in its own
-    unit, and the losses in `searches` are in tenths of a standard deviation. After several
-    searches, the steps and the evaluations are those of the best search.
+    Log-probabilities are in nats. If the unit of a scorer is not nats, its scores are in this unit,
+    and the losses in `searches` are in tenths of a standard deviation. After several searches, the
+    steps and the evaluations are from the best search.
 
     Attributes:
         evaluations: exactly scored candidates, in order. If all models score all words of a
             position exactly, only the accepted word is listed.
         roles: role of each model. All `accept` come first, then all `reject`, then all `judge`.
-        choice: how the sentence was chosen, in a search for few new words; None in other searches.
+        choice: in a search for few new words, how the sentence was chosen; otherwise None.
     """
 
     climb: Climb
@@ -83,7 +89,7 @@ class Synthesis(SearchResult):
 
     @property
     def judge_drop(self) -> float | None:
-        """Mean of log p(natural) - log p(synthetic) under the judges, nats; None without judges."""
+        """Mean of log p(natural) - log p(synthetic) over the judges, nats; None without judges."""
         triples = zip(self.roles, self.natural_log_probs, self.log_probs, strict=True)
         drops = [natural - score for role, natural, score in triples if role == "judge"]
         return fmean(drops) if drops else None
@@ -149,19 +155,19 @@ def synthesize(
 
     With several reject models, the search minimises the maximum of log p(result) - log p(natural)
     over these models (Golan et al. 2023, Eq. 2). At the end, the result is scored again, and all
-    constraints are checked. If a model computes with less precision than float32, this final check
-    uses float32 scores, but the search does not.
+    constraints are checked. This final check uses float32 scores, even if a model computes with
+    less precision during the search.
 
     Args:
         accept: one or several models, or specifications such as `kenlm:trigram.arpa`. Each model
             must find the result at least as likely as the natural sentence.
         reject: one or several models that should find the result as unlikely as possible.
         natural: natural sentence or its text; its words must be in the vocabulary.
-        vocabulary: allowed words; see `contstim.models.vocabularies.shared_vocabulary`. Only its
-            repeatable words may occur twice.
+        vocabulary: allowed words; see `contstim.models.vocabularies.shared_vocabulary`. Only words
+            in `vocabulary.repeatable` may occur twice.
         recipe: search method.
         constraints: further constraints on words.
-        judges: further models, which choose the result of a search for few new words.
+        judges: further models, which choose the result if `few_changes` is set.
         sds: name of each accept and reject model → standard deviation of its scores of natural
             sentences (`opponents.natural_sd`). It is needed if the unit of a scorer is not nats.
             The unit of `few_changes.enough` is then a standard deviation.
@@ -171,7 +177,7 @@ def synthesize(
         few_changes: goal of a search for few new words; None to minimise the loss. If the search
             does not reach the goal, the result is the natural sentence.
         on_step: callback for each accepted step.
-        on_restart: callback for each search that is followed by another.
+        on_restart: callback after each search that is followed by another search.
 
     Raises:
         ModelError, SentenceError, VocabularyError, InputError: see `prepare` in
@@ -300,12 +306,13 @@ def synthesize_triplet(
     Model m1 rejects synthetic_1 (s1), and model m2 rejects synthetic_2 (s2). The controversiality
     is log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), nats (Golan et al. 2023, Eq. 4). Here, n is the
     natural sentence. With `sds`, the controversiality is the sum of `Triplet.drops`. If a search
-    finds nothing, or both searches find the same sentence, the triplet is not `distinct`. For
-    errors, see `synthesize`.
+    finds nothing, or both searches find the same sentence, `Triplet.distinct` is False. For errors,
+    see `synthesize`.
 
-    Each search tries up to `seeds` seeds: seed, seed + 1 and so on. It tries the next seed if it
-    finds nothing, or finds the sentence of the first search again. Costs include all seeds.
-    Searches for few new words use one seed. For the other arguments, see `synthesize`.
+    Each of the two searches tries up to `seeds` seeds: seed, seed + 1 and so on. It tries the next
+    seed if it finds nothing. The second search also tries the next seed if it finds the sentence of
+    the first search. Costs include all seeds. Searches for few new words use one seed. For all
+    other arguments, see `synthesize`.
     """
     if seeds < 1:
         raise InputError(f"seeds must be at least 1, got {seeds}.")
@@ -388,7 +395,7 @@ class SymmetricPair(SearchResult):
         """Result, costs and accepted steps as plain values for JSON."""
         names = self.models
         first, second = zip(*self.log_probs, strict=True)
-        # The first model of each climb should prefer the sentence of the climb
+        # In each climb, the first model should prefer the sentence that the climb changes
         names_reversed = (names[1], names[0])
         return {
             "changed": self.changed,
@@ -423,9 +430,9 @@ def synthesize_pair(
     """Replace words of two sentences until two models disagree about them as much as possible.
 
     The search maximises log p(s1|m2)/p(s2|m2) - log p(s1|m1)/p(s2|m1), where m2 prefers s1 and m1
-    prefers s2. Both sentences start as the natural sentence. The search changes them in turns until
-    neither changes. Unlike in `synthesize`, both sentences may become less likely than the natural
-    sentence under both models.
+    prefers s2. Both sentences start as the natural sentence. The search changes s1 and s2 in turns,
+    until neither sentence changes any more. Unlike in `synthesize`, both sentences may become less
+    likely than the natural sentence under both models.
 
     For arguments and errors, see `synthesize`.
     """
@@ -440,14 +447,14 @@ def _search_pair(
     models, candidates = problem.models, problem.candidates
     natural = candidates.natural
     # Side 0 is sentence_1, which model_2 should prefer. Side 1 is sentence_2, which model_1 should
-    # prefer. In the evaluator of a side, the model that should prefer the side's sentence is first
+    # prefer. Each side has an evaluator; its first model is the one that should prefer the sentence
     evaluators = [Evaluator((models[1 - side], models[side])) for side in (0, 1)]
     rng = np.random.default_rng(seed)
     states = [SearchState(len(models), rng) for _ in evaluators]
     _, scores = (
         natural_log_probs(evaluator, natural) for evaluator in evaluators
     )  # model_1, model_2
-    # (model_1, model_2) × (sentence_1, sentence_2)
+    # Rows: model_1, model_2. Columns: sentence_1, sentence_2
     log_probs = np.stack([scores, scores], axis=1)
     sentences = [natural, natural]
     climbs: list[Climb] = []

@@ -37,12 +37,12 @@ _MIN_TOLERANCE = 1e-4  # nats; smaller differences of a score between batches ar
 
 @dataclass(frozen=True)
 class Problem:
-    """A search, checked before it begins.
+    """Models, natural sentence and words of a search, after the checks of `prepare`.
 
     Attributes:
         roles: role of each model. All `accept` come first, then all `reject`, then all `judge`.
-        units: for each model, the difference in score that counts as a nat; 1 for log-probabilities
-            in nats.
+        units: for each model, the difference between scores that counts as one nat. It is 1 for
+            log-probabilities in nats.
         in_sds: whether accept and reject models are compared in standard deviations.
         gains: see `FewChangesSearch`.
     """
@@ -67,6 +67,8 @@ def prepare(
 ) -> Problem:
     """Load the models of a search, and check the models, the natural sentence and the words.
 
+    For the arguments, see `synthesize`.
+
     Raises:
         ModelError: if there is no accept or no reject model, or an accept and a reject model cannot
             disagree. Also if scores are not log-probabilities and there are no `sds`.
@@ -74,8 +76,8 @@ def prepare(
             lacks a model, or two models have the same name.
         SentenceError: if the natural sentence has fewer than two words.
         VocabularyError: if a word of the natural sentence is not in the vocabulary, or none of its
-            words can be replaced. Without `constraints`, one word that cannot be replaced is enough
-            for this error.
+            words can be replaced. Without `constraints`, it is also raised if a single word cannot
+            be replaced.
     """
     accepts, rejects, panel = load(accept), load(reject), load(judges)
     if not accepts or not rejects:
@@ -127,7 +129,7 @@ def refuse_equal_order(one: Scorer, other: Scorer) -> None:
 
 
 def load(models: Models) -> tuple[Scorer, ...]:
-    """Return models; load each model that is given as a specification.
+    """Return the models, in order. Load each model that is given as a specification.
 
     Raises:
         InputError: if an argument is neither a model nor a specification.
@@ -211,7 +213,7 @@ def reaches_floor(log_prob: float, floor: float, tolerance: float) -> bool:
 
 
 def computes_coarsely(models: Sequence[Scorer]) -> bool:
-    """Return True unless all models are known to compute in float32."""
+    """Return True if a model computes in another precision than float32, or if this is unknown."""
     return any(model.convention.precision != FLOAT32 for model in models)
 
 
@@ -223,15 +225,15 @@ def verify(
     in_float32: tuple[Objective, ScoredSentence] | None = None,
     enough: float = 0.0,
 ) -> Climb:
-    """Score a result alone, check all constraints, and return the climb with these scores.
+    """Score a result again, check all constraints, and return the climb with the new scores.
 
-    `results` are possible results, best first. Their scores are from batches, so the new scores
-    have other rounding errors. If a sentence with its new scores violates the objective, the next
-    sentence of `results` is tried. If all sentences violate the objective, the result is the start.
+    `results` are possible results, best first. Their scores are from batches. The new scores are
+    not, so they have other rounding errors. If the new scores of a sentence violate the objective,
+    the next sentence of `results` is tried. If all sentences fail, the result is the start.
 
-    The loss must decrease by `enough` nats. If a model computes with less precision than float32,
-    `in_float32` has the objective and the start with float32 scores. These replace the objective
-    and the start of the climb.
+    The loss must decrease by at least `enough` nats. If a model computes with less precision than
+    float32, `in_float32` is the objective and the start, both with float32 scores. They replace
+    `objective` and the start of the climb.
 
     Raises:
         VerificationError: if scores differ by more than rounding, or a constraint on words is
@@ -264,10 +266,13 @@ def verify(
 def _rescore(
     sentence: Sentence, log_probs: FloatArray, evaluator: Evaluator, faults: list[str]
 ) -> FloatArray:
-    """Score a sentence alone, (n_models,), nats, without the cache.
+    """Return scores of a sentence that is scored alone and without the cache, (n_models,), nats.
+
+    `log_probs` are the earlier scores. `faults` describe violated constraints on words.
 
     Raises:
-        VerificationError: if the scores differ by more than rounding errors, or there are faults.
+        VerificationError: if the new scores differ from the earlier scores by more than rounding
+            errors, or there are faults.
     """
     rescored = evaluator.log_probs(sentence, afresh=True)
     tolerances = np.array([model.convention.tolerance for model in evaluator.models])

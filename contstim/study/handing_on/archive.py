@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from contstim.study.study import Study, StudyStage
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
-_STORES = "stores"  # folder of the results with stores, which are caches of scores and searches
+_STORES = "stores"  # subfolder of the results; a store is a cache of scores and searches
 LARGEST = 500
 """Default size in megabytes above which an input is not copied but listed with its checksum."""
 
@@ -68,24 +68,26 @@ def archive_study(
 ) -> tuple[Manifest, int]:
     """Write an archive of a study with its inputs, results, environment and texts.
 
-    After an error, no incomplete archive remains. Two archives of a study from the same machine are
-    identical if SOURCE_DATE_EPOCH sets the date. All files have this date, and are sorted by name.
+    After an error, no incomplete archive remains. The environment variable `SOURCE_DATE_EPOCH` can
+    set the date of the archive. Two archives of a study from the same machine with the same date
+    are identical. All files have this date, and are sorted by name.
 
     Args:
         study: study from `read_study`.
         out: a file that ends in `.zip`, or a new folder.
         without: files or folders to exclude; the archive lists their names and checksums.
         largest: size in megabytes above which inputs are excluded, too.
-        as_it_is: whether stages may be stale or missing, and their outputs changed by hand.
+        as_it_is: whether to accept stages that are stale or missing, and outputs that were changed
+            by hand.
         reporter: receives the names of excluded files.
 
     Returns:
         The manifest, and the number of questions in the texts that the author must answer.
 
     Raises:
-        InputError: if stages are stale or missing, or their outputs were changed by hand; if an
-            excluded file does not exist; if the folder is not empty; if `out` is a file of the
-            study; or if a file cannot be read or written.
+        InputError: if stages are stale or missing, or their outputs were changed by hand (unless
+            `as_it_is`); if a file in `without` does not exist; if the folder `out` is not empty; if
+            `out` is a file of the study; or if a file cannot be read or written.
     """
     out = out.absolute()
     if out.suffix != ".zip" and out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -172,9 +174,9 @@ def _without_identities(
 ) -> tuple[str, dict[str, Path]]:
     """Return the text and the inputs of a study file, without the database of contstim's server.
 
-    If the section [import.collected] imports the database, a table of responses replaces the
-    section and the database. The database identifies participants, and the record of the server may
-    contain payment codes.
+    The database identifies participants, and the record of the server may contain payment codes. If
+    the section `[import.collected]` imports the database, a table of responses replaces both the
+    section and the database.
     """
     stage = next((s for s in study.stages if s.key[:2] == ("import", "collected")), None)
     if stage is None or not isinstance(stage.step, ImportResponses):
@@ -205,7 +207,7 @@ def _write_texts(texts: Mapping[str, str], folder: Path) -> dict[str, Path]:
 
 
 def _doubts(stages: Sequence[StudyStage]) -> list[str]:
-    """Return a sentence for each stage that is not up to date and each file changed by hand."""
+    """Return sentences: one for each stage that is not up to date, one for each edited file."""
     doubts = []
     for stage in stages:
         now = examine(stage)
@@ -220,10 +222,13 @@ def _doubts(stages: Sequence[StudyStage]) -> list[str]:
 
 
 def _results(stages: Sequence[StudyStage]) -> tuple[dict[str, Path], list[str]]:
-    """Return files that stages wrote (archived name → file), and files that no stage wrote."""
+    """Return two groups of results: files that stages wrote, and files that no stage wrote.
+
+    The first group is a dictionary: name in the archive → file.
+    """
     records = [stage.step.record_path() for stage in stages]
     written = {*records, *(path for stage in stages for path in stage.writes)}
-    # Stages declare only the main files of a report; records name all files
+    # For a report, a stage declares only the main files, but its record names all files
     for record in filter(None, map(Record.from_file, filter(None, records))):
         written |= {Path(name) for name in with_local_names(record, record.outputs)}
     results, unclaimed = {}, []

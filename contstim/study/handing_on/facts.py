@@ -73,7 +73,8 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-# Search outcomes: column heading → keys whose numbers in the record of the searches are summed
+# Outcomes of searches: column heading → keys in the record of the searches. A column shows the sum
+# of the numbers of these keys
 _OUTCOMES = {"skipped": ("inadmissible", "unchanged"), "skipped after a search": ("unchanged",)}
 _OUTCOMES |= {"failed": ("failed",), "not found": ("missing",)}
 
@@ -83,13 +84,14 @@ class StudyFacts:
 
     The current folder must be the study's folder. A record is a JSON file next to an output, about
     the command that wrote the output. A certificate is a JSON file about a selection, with proof
-    that the selection is optimal.
+    that the selection is optimal. A study with waves recruits participants in several waves; later
+    waves drop models that another model beats.
 
     Attributes:
         model_pairs: names of both models of each pair of models, in the order of the study.
-        power: step of [power]; None if the study has no such section.
-        planned_analysis: step of [analyze]; None if the study has no such section.
-        wave_step: step of [waves]; None if the study has no such section.
+        power: step of `[power]`; None if the study has no such section.
+        planned_analysis: step of `[analyze]`; None if the study has no such section.
+        wave_step: step of `[waves]`; None if the study has no such section.
     """
 
     def __init__(self, study: Study) -> None:
@@ -110,13 +112,13 @@ class StudyFacts:
         return path
 
     def record(self, source: type[Step[Any]] | Path | None) -> Row:
-        """Return the record of an output, or of the first step of a class; empty without one."""
+        """Return the record of an output, or of the first step of a class; empty if missing."""
         step = self.study.step(source) if isinstance(source, type) else None
         path = record_path(source) if isinstance(source, Path) else step and step.record_path()
         return read_json_object(path) if path and path.is_file() else {}
 
     def certificate(self, kind: type[Step[Any]]) -> Row:
-        """Return the certificate of the table that a step writes; empty without one."""
+        """Return the certificate of the table that a step writes; empty without a certificate."""
         path = Path(f"{self.out(kind)}.certificate.json")
         return read_json_object(path) if path.is_file() else {}
 
@@ -127,7 +129,7 @@ class StudyFacts:
 
     @cached_property
     def texts(self) -> list[Row]:
-        """For each text: use, file, N of `english:N` or None, number of lines, checksum."""
+        """For each text: use, file, N if the text is `english:N`, number of lines, checksum."""
         texts, models = self.study.texts, [model for model in self.study.models if model.training]
         learn = [f"the training of {model.name}" for model in models if model.own_text is None]
         uses = [
@@ -253,19 +255,22 @@ class StudyFacts:
 
     @property
     def excluded_texts(self) -> list[str]:
-        """Names of texts, other than training texts, whose sentences are excluded."""
+        """Names of the excluded texts, except training texts.
+
+        A sentence of an excluded text cannot be a natural sentence.
+        """
         step, training_texts = self.study.step(FindSentences), self.study.training_texts
         return [path.name for path in step.exclude if path not in training_texts] if step else []
 
     @property
     def excludes_training(self) -> bool:
-        """True if the sentences of all training texts are excluded."""
+        """True if natural sentences must not occur in any training text."""
         step, training_texts = self.study.step(FindSentences), self.study.training_texts
         return bool(step and training_texts and {*training_texts} <= {*step.exclude})
 
     @cached_property
     def training_overlap(self) -> dict[str, Row | None]:
-        """Model → facts about natural sentences in its training text; None if this is unknown."""
+        """Model → facts about natural sentences in its training text; None if they are unknown."""
         searches, scores = self.record(SearchTriplets), self.record(self.path("scores"))
         entries = searches.get("training_text", {}) | scores.get("training_text", {})
         return {name: entries.get(name) for name in self.names} if entries else {}
@@ -311,7 +316,7 @@ class StudyFacts:
 
     @cached_property
     def triplet_columns(self) -> dict[str, list[int]]:
-        """Heading → number for each pair of models; without columns in which all numbers are 0."""
+        """Heading → column with a number for each pair of models; columns of zeros are omitted."""
         columns = {"triplets": self.between(self.found_triplets)}
         for heading, names in _OUTCOMES.items():
             numbers = [sum(of_pair.get(name, 0) for name in names) for of_pair in self.searches]
@@ -327,14 +332,14 @@ class StudyFacts:
             for of_pair in self.searches:
                 reasons.update(of_pair.get("reasons", {}))
             for search in self.record(SearchTriplets).get("unchanged", []):
-                # Leave out numbers and models of a single search
+                # Remove the numbers and names of models, which differ between searches
                 reason = re.split(r": | where ", search["reason"])[0]
                 reasons[f"unsuccessful search, {reason}"] += 1
         return +reasons  # without zeros
 
     @property
     def figures(self) -> dict[str, float]:
-        """Statistics of the selected triplets or, without a selection, of all triplets."""
+        """Statistics of the selected triplets; if none are selected, of all triplets."""
         record = self.record(SelectTriplets if self.selected else SearchTriplets)
         return dict(record.get("figures", {}))
 
@@ -375,7 +380,11 @@ class StudyFacts:
 
     @cached_property
     def verdicts(self) -> list[Row]:
-        """Rows of the table of verdicts by paradigm and pair of models; all cells are texts."""
+        """Rows of the table of verdicts; all cells are texts.
+
+        The table has a row for each pair of models and each paradigm (kind of minimal pairs). A row
+        counts minimal pairs: both models are right, only the first, only the second, or neither.
+        """
         path = Path(f"{self.out(SelectMinimalPairs)}.verdicts.csv")
         table = read_table(path) if self.minimal_pairs and path.is_file() else {}
         return cells_by_name(table)
@@ -480,7 +489,7 @@ class StudyFacts:
 
     @cached_property
     def per_group(self) -> int:
-        """Number of trials of a participant, which is the same in all groups."""
+        """Number of trials of a participant; it is the same in all groups."""
         return sum(trial.group == 1 for trial in self.trials)
 
     @cached_property
@@ -498,7 +507,7 @@ class StudyFacts:
         return rows
 
     def _measures(self, trials: Iterable[Trial]) -> list[tuple[object, ...]]:
-        """Return for each kind of sentence: number, and `mean (SD)` of each size in `_sizes`."""
+        """Return rows: kind of sentence, number of sentences, `mean (SD)` of each of `_sizes`."""
         sides = (((t.kind_1, t.sentence_1), (t.kind_2, t.sentence_2)) for t in trials)
         sentences_by_kind = grouped(chain.from_iterable(sides))
         rows: list[tuple[object, ...]] = []
@@ -516,10 +525,10 @@ class StudyFacts:
 
     @cached_property
     def sizes(self) -> list[float]:
-        """Number of distinct sentences, and means over sentences.
+        """Number of distinct sentences, and three means over sentences.
 
-        The means are of the number of words, the number of characters, and the mean Zipf frequency
-        of the words of a sentence.
+        Averaged are the number of words, the number of characters, and the mean Zipf frequency of
+        the words of a sentence.
         """
         stimuli = (trial for trial in self.trials if trial.kind_1 is not Kind.INSTRUCTION)
         sentences = {s: None for trial in stimuli for s in (trial.sentence_1, trial.sentence_2)}
@@ -535,7 +544,7 @@ class StudyFacts:
 
     @cached_property
     def responses(self) -> Sequence[Response]:
-        """Responses of participants, who may be artificial; empty if there are none yet."""
+        """Responses of participants, who may be artificial; empty if there are no responses."""
         path, analysis = self.path("responses"), self.study.step(AnalyzeResponses)
         if path is None or not path.is_file():
             return ()
@@ -544,7 +553,7 @@ class StudyFacts:
 
     @cached_property
     def asked_in(self) -> Path | None:
-        """Table of questions to participants; None if there is none."""
+        """File with the table of questions to participants; None if there are no questions."""
         exports = self.study.steps(ExportTrials)
         stated = (getattr(step.settings, "questions", None) for step in exports)
         exported = (RESULTS / "export").rglob("questions.csv")
@@ -576,7 +585,7 @@ class StudyFacts:
 
     @property
     def rated(self) -> int:
-        """Number of responses with a rating; a trial that ended without an answer has none."""
+        """Number of responses with a rating; a trial that ended without an answer has no rating."""
         return sum(response.rating != UNRATED for response in self.responses)
 
     @property
@@ -586,7 +595,7 @@ class StudyFacts:
 
     @property
     def scale(self) -> Scale:
-        """Scale of the design or, if this is the default, scale of the responses."""
+        """Scale of the design. If the design has the default scale, the scale of the responses."""
         design = self.study.step(TrialsStep)
         if design is not None and design.scale is not Scale.CONFIDENCE:
             return Scale(design.scale)
@@ -594,7 +603,7 @@ class StudyFacts:
 
     @property
     def exclusions(self) -> Exclusions:
-        """Rules that exclude participants, from [waves] or else [analyze]."""
+        """Rules that exclude participants, from `[waves]` or, without it, from `[analyze]`."""
         step = self.wave_step or self.planned_analysis
         return step.exclusions if step else Exclusions()
 
@@ -605,7 +614,7 @@ class StudyFacts:
 
     @cached_property
     def analysis(self) -> Row:
-        """The record of the analysis; empty without one."""
+        """The record of the analysis; empty without an analysis."""
         return self.record(AnalyzeResponses)
 
     @cached_property
@@ -620,7 +629,7 @@ class StudyFacts:
 
     @cached_property
     def catch_trials(self) -> tuple[int, int] | None:
-        """Required number of correct catch trials, and their total number; None without them."""
+        """Required number of correct catch trials, and number of catch trials; None without any."""
         number = sum(row["per_group"] for row in self.conditions if row["name"] == Condition.CATCH)
         return (required_catch(number, self.exclusions.min_catch), number) if number else None
 
@@ -632,12 +641,13 @@ class StudyFacts:
 
     @cached_property
     def simulation(self) -> Row:
-        """Row of power-sizes.csv for all trials and the planned size; empty without this file."""
+        """Row of `power-sizes.csv` for all trials and the planned size; empty without the file."""
         step = self.study.step(SimulatePower)
         table, path, *_ = step.writes() if step else (Path(), Path())
         if not path.is_file():
             return {}
-        # Rows about all trials have the scope `overall`. The first of them has the planned numbers
+        # Rows about all trials have the scope `overall`. The first of these rows is about the
+        # planned numbers of participants and items
         rows = cells_by_name(read_table(path))
         row = next((row for row in rows if row["scope"] == "overall"), {})
         people = read_table(table).get("people", [])

@@ -32,7 +32,7 @@ MANIFEST, ENVIRONMENT = "archive.json", "environment.json"
 INPUTS = Path("inputs")
 """Folder of an archive for inputs from outside the study's folder."""
 
-# Texts in quotes; also comments, because quotes in comments do not begin a text
+# Texts in quotes, and comments. Quotes in a comment do not begin a text
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')
 
 
@@ -63,11 +63,12 @@ class Manifest:
         results: all results, including excluded ones. Names are relative to the folder `results`.
         to_supply: excluded inputs, which the receiver must supply.
         left_out: excluded results.
-        hub_models: models from the hub, which are not in the archive: name, location, commit
-            (`revision`; empty if unknown), fingerprint (empty without scores).
+        hub_models: models from the Hugging Face hub, which are not in the archive. For each model:
+            `name`, `location`, `revision` (commit; empty if unknown), `fingerprint` (empty without
+            scores).
         as_it_is: a sentence for each stage that was not up to date, and a sentence for each file
             that was changed by hand.
-        format: version of the format of the list.
+        format: format version of the list.
     """
 
     title: str
@@ -89,10 +90,10 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the list of an archive that was unpacked into a folder; None without a list.
+    """Return the manifest of an archive that was unpacked into a folder; None without a manifest.
 
     Raises:
-        InputError: if the list is damaged.
+        InputError: if the manifest is damaged.
     """
     from pydantic import TypeAdapter, ValidationError
 
@@ -118,8 +119,8 @@ def unpacked(path: Path) -> Iterator[Path]:
     """Unpack a zip of an archive to a temporary folder, for a `with` statement.
 
     Raises:
-        InputError: if the file is not a zip or is damaged, or if the zip contains a file twice, a
-            path that leads out of the folder, or more than one folder.
+        InputError: if the file is not a zip or is damaged. Also if the zip contains a file twice, a
+            path that leads out of the temporary folder, or more than one folder.
     """
     with TemporaryDirectory() as scratch:
         with decoding(path, "a zip of an archive"), ZipFile(path) as archive:
@@ -128,7 +129,7 @@ def unpacked(path: Path) -> Iterator[Path]:
                 raise InputError(f"the zip contains {twice[0]} twice")
             for name in names:
                 path_inside(scratch, name)
-            # An archive is one folder with the name of the zip; macOS adds another folder
+            # An archive is one folder with the name of the zip; macOS adds the folder `__MACOSX`
             roots = {name.partition("/")[0] for name in names} - {"__MACOSX"}
             if len(roots) > 1 and any(f"{root}/{MANIFEST}" in names for root in roots):
                 raise InputError(f"an archive is one folder, not {join_names(sorted(roots))}")
@@ -139,7 +140,10 @@ def unpacked(path: Path) -> Iterator[Path]:
 
 
 def check_supplied(folder: Path) -> tuple[str, ...]:
-    """Return sentences about inputs of an unpacked archive that differ from the original inputs.
+    """Compare the inputs of an unpacked archive with the original inputs.
+
+    Returns:
+        A sentence for each input that differs from the original, or is missing.
 
     Raises:
         InputError: if inputs that the receiver must supply are missing; the message names all
@@ -182,19 +186,19 @@ TEXTS = (
     "preregistration.md",
     "index.html",
 )
-"""Names of files that archives add; inputs with these names are renamed."""
+"""Names of files that archives add. In an archive, inputs with these names are renamed."""
 
 
 def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
     """Return the text of a study file for an archive, and the inputs of the study.
 
-    Inputs are files that stages read and no stage writes. In the archive, inputs from the study's
-    folder keep their paths. Other inputs are in the folder `inputs`, and the study file gets their
-    new paths. The current folder must be the study's folder.
+    Inputs are files that a stage reads and that no stage writes. In the archive, inputs from the
+    study's folder keep their paths. Inputs from outside are in the folder `inputs`, and the study
+    file gets their new paths. The current folder must be the study's folder.
 
     Returns:
-        The text of the study file with the paths in the archive; and name in the archive → current
-        path.
+        The text of the study file, with the paths in the archive. Then the inputs, as a dictionary
+        (name in the archive → current path).
 
     Raises:
         InputError: if the study file names an input in a form that cannot be changed, or if new
@@ -229,7 +233,7 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
 
 def _paths(study: Study) -> list[Path]:
     stages = study.stages
-    # If the study comes from an archive, the archived results are no inputs
+    # If the study comes from an archive, the archived results are not inputs
     written = {ARCHIVED, *(path for stage in stages for path in stage.writes)}
     model_files = [file for model in study.models if model.training is None for file in model.files]
     read = [*(path for stage in stages for path in stage.reads), *model_files]
@@ -237,7 +241,7 @@ def _paths(study: Study) -> list[Path]:
 
 
 def _files(path: Path, archived: Path) -> dict[str, Path]:
-    """Return an input and the files that contstim wrote next to it: archived name → file."""
+    """Return an input and the files that contstim wrote next to it: name in the archive → file."""
     if path.is_dir():
         return {
             (archived / file.relative_to(path)).as_posix(): file for file in visible_files(path)
@@ -248,7 +252,7 @@ def _files(path: Path, archived: Path) -> dict[str, Path]:
 
 
 def _rewritten(text: str, moved: Mapping[str, str]) -> str:
-    # Files next to a model's file move with it, and are not named in the study file
+    # Files next to a model's file move with the model's file. The study file does not name them
     beside = {str(path) for name in moved for path in [*with_neighbours([Path(name)])][1:]}
     unnamed = set(moved) - beside
 

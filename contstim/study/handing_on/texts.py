@@ -8,8 +8,9 @@ analysis.md.jinja          sentences on the planned analysis, for methods and pr
 preregistration.md.jinja   a draft with the fields of OSF's standard template
 readme.md.jinja            README of an archive
 
-All numbers come from tables, records, certificates and the study file. The current folder must be
-the study's folder.
+All numbers come from tables, records, certificates and the study file. A record is a JSON file next
+to an output, about the command that wrote the output. A certificate is a JSON file with proof that
+a selection is optimal. The current folder must be the study's folder.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ TO_FILL_IN = "To fill in: "
 """Beginning of each question that only the authors can answer."""
 
 _OR_TOOLS = "https://developers.google.com/optimization/"
-# Settings that the record of the searches contains only if they are set
+# Settings of searches; the record of the searches contains a setting only if it is set
 _SEARCH = (*(field.name for field in fields(SearchQuestion)), "capitals", "plausible", "enough_sds")
 
 
 def datasheet(facts: StudyFacts, doubts: Sequence[str] = ()) -> Report:
-    """Return the datasheet of the materials; `doubts` are sentences about stale results."""
+    """Return the datasheet of the materials; see `Manifest.as_it_is` for `doubts`."""
     report = _fill(
         "datasheet",
         facts,
@@ -92,7 +93,8 @@ def readme_text(
 ) -> str:
     """Return the README of an archive, in Markdown.
 
-    `to_supply`, `hub` and `doubts` are `to_supply`, `hub_models` and `as_it_is` of the manifest.
+    `to_supply`, `hub` and `doubts` are the fields `to_supply`, `hub_models` and `as_it_is` of the
+    `Manifest`.
     """
     values = {"to_supply": to_supply, "hub": hub, "doubts": doubts, "has_page": has_page}
     python = platform.python_version()
