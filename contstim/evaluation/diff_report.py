@@ -1,6 +1,7 @@
 """Page and tables about where models part.
 
-Two models part on two sentences if they prefer different ones; see `diff`.
+Two models part on a pair of sentences if one model prefers the first sentence, and the other model
+the second sentence. A change replaces a word of a natural sentence; see `diff`.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def diff_report(
 
 
 def summary_table(differences: Sequence[Difference]) -> Table:
-    """Tabulate the correlation and the shares of every two models."""
+    """Tabulate the rank correlation of every two models, and the shares on which they part."""
     header = ("", "rank correlation", "reordered", "changes", "minimal pairs")
     rows = [
         (
@@ -93,10 +94,11 @@ def paradigm_table(difference: Difference) -> Table:
 
 
 def where_text(difference: Difference) -> str:
-    """Name the properties of replaced words for which two models part more often than on average.
+    """Describe the replaced words on which two models part more often than on average.
 
-    A value of a property, such as `noun`, is named if its whole interval is above the share over
-    all changes. The level of the intervals is corrected for the number of values (Bonferroni).
+    The share of a value, such as `noun`, is reported if the whole interval of this share is above
+    the share over all changes. The level of the intervals is corrected for the number of values
+    (Bonferroni).
     """
     most, average = [], difference.changes.share
     alpha = 0.05 / max(1, sum(map(len, difference.where.values())))
