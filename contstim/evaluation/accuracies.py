@@ -144,8 +144,8 @@ class Accuracies:
     def correlations(self) -> FloatArray:
         """Compute the Pearson correlation of every two columns, (n_columns, n_columns).
 
-        Paradigms count if both columns have an accuracy. A correlation is nan if fewer than three
-        paradigms count, or if a column is constant.
+        A paradigm counts if both columns have an accuracy for it. A correlation is nan if fewer
+        than three paradigms count, or if a column is constant.
         """
         return pearson_matrix(self.values, fewest=3)
 
@@ -177,9 +177,10 @@ class Accuracies:
 
 
 def accuracies(scores: PairScores, ties: TieRule = "wrong") -> Accuracies:
-    """Compute the share of each paradigm's pairs in which a model prefers the good side.
+    """Compute each model's accuracy in each paradigm.
 
-    Pairs with identical sides do not count.
+    The accuracy is the share of pairs in which the model prefers the good side. Pairs with
+    identical sides do not count. `ties` is the rule for pairs with equal scores.
 
     Raises:
         InputError: if no pair counts.

@@ -251,7 +251,7 @@ def comparison_findings(
 def ranks_figure(table: ScoreTable) -> Figure:
     """Draw a panel for each of up to twelve pairs of models, with a dot for each sentence."""
     pairs = list(combinations(range(len(table.models)), 2))[:_MAX_PANELS]
-    # Ranks divided by the number of sentences, (n_sentences, n_models); 1 is the most likely
+    # (n_sentences, n_models), ranks divided by n_sentences: 1 for the most likely sentence
     ranks, names = table.ranks(), short_names(table.models)
     side = max(2.0, 0.5 + widest(names))
     figure, grid = panels(len(pairs), _PANELS_PER_ROW, side, side)

@@ -78,7 +78,7 @@ class Desiderata(ShownAsTable):
         word_scores: scores of the words, (n_models, n_words, n_carriers), nats.
         word_tokens: number of tokens of each word in the first carrier, (n_words, n_models).
         left_out: sentences that a model cannot score.
-        words_left_out: word → reason why a model does not know it or cannot score it.
+        words_left_out: word → reason why a model does not know or cannot score the word.
     """
 
     rows: tuple[Row, ...]
@@ -123,10 +123,11 @@ def evaluate_desiderata(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> Desiderata:
-    """Correlate scores with length, word frequency and a causal model (Kauf & Ivanova 2023).
+    """Correlate scores with length, word frequency and a causal model's scores.
 
     A sentence that one model cannot score is left out for all models. A word that one model cannot
-    score, or does not know, is also left out for all models.
+    score, or does not know, is also left out for all models. The method is from Kauf & Ivanova
+    (2023).
 
     Args:
         models: models to evaluate.
@@ -196,7 +197,7 @@ def evaluate_desiderata(
 
 
 def _cells(name: str, x: FloatArray, y: FloatArray) -> Row:
-    """Compute Pearson's r (NAME_r), its interval (NAME_low, NAME_high) and n (NAME_n)."""
+    """Compute Pearson's r (`NAME_r`), its interval (`NAME_low`, `NAME_high`) and n (`NAME_n`)."""
     return {f"{name}_{part}": value for part, value in pearson_with_interval(x, y).items()}
 
 
@@ -278,7 +279,7 @@ def score_words(
 def unreadable(
     models: Sequence[Scorer], words: Sequence[str], carriers: Sequence[str]
 ) -> dict[str, str]:
-    """Return word → reason why a model does not know it or cannot score it."""
+    """Return word → reason why a model does not know or cannot score the word."""
     reasons: dict[str, str] = {}
     for model in models:
         for word, is_known in zip(words, model.knows(words), strict=True):
@@ -342,11 +343,11 @@ def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
 
     Yields:
         A row for each checkpoint and measure: a correlation, or the mean score of split words.
-        `original` and `adapted` are its values under `pll-original` and `pll-word-l2r`. `low` and
-        `high` are the ends of the 95 % interval of `original` minus `adapted`, from a bootstrap of
-        sentences or words. `verdict` is `undecided` if the interval contains zero or is undefined.
-        Otherwise, `verdict` is `holds` if the difference has the published sign, and `does not
-        hold` if it has the opposite sign.
+        `original` and `adapted` are the values of the measure under `pll-original` and
+        `pll-word-l2r`. `low` and `high` are the ends of the 95 % interval of `original` minus
+        `adapted`, from a bootstrap of sentences or words. `verdict` is `undecided` if the interval
+        contains zero or is undefined. Otherwise, `verdict` is `holds` if the difference has the
+        published sign, and `does not hold` if it has the opposite sign.
     """
     names = desiderata.models
     for original, name in enumerate(names):
@@ -405,9 +406,10 @@ def _means(rows: FloatArray) -> FloatArray:
 
 
 def _correlations(rows: FloatArray) -> FloatArray:
-    """Compute Pearson's r of the first and of the second row with the third row, and r1 - r2.
+    """Compute Pearson's r of the first row, and of the second row, with the third row.
 
-    Correlations with a constant row are nan.
+    The third result is the difference of the two correlations. Correlations with a constant row are
+    nan.
     """
     *both, target = rows - rows.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -162,7 +162,7 @@ class Difference:
     sentence. A drop of a triplet is the strength of this preference; there is one for each model.
 
     Attributes:
-        spearman: correlation of ranks of the natural sentences.
+        spearman: rank correlation of the models' scores of the natural sentences.
         reordered: share of pairs of natural sentences that the models order differently.
         changes: share of changes on which they part.
         pairs: share of minimal pairs on which they part.

@@ -39,8 +39,10 @@ def diff_report(
 ) -> Report:
     """Make the page that reports the differences from `find_differences`.
 
-    `scores` has the scores of the natural sentences, and `natural_text` names their source. The
-    page suggests `command`, which makes a study of these models.
+    `scores` has the scores of the natural sentences, and `natural_text` names the source of these
+    sentences. If `baseline` is not empty, it names a model that is compared only with the first
+    model; the last difference is this comparison. The page suggests `command`, which makes a study
+    of the models.
     """
     compared = differences[:-1] if baseline else differences
     texts = passages(
@@ -139,7 +141,7 @@ def _parts_of_pair(
 def where_figure(difference: Difference, baseline: Difference | None = None) -> Figure:
     """Draw the share of changes on which two models part, by properties of the replaced word.
 
-    The shares of `baseline` are drawn in grey.
+    `baseline` is another comparison of two models; its shares are drawn in grey.
     """
     where, row = difference.where, 0
     # An empty label separates two properties

@@ -117,7 +117,8 @@ def model_scores(
 ) -> JudgedScores:
     """Score judged sentences.
 
-    A score is nan if the model cannot read the sentence, or gives the sentence probability zero.
+    If one model cannot read a sentence, the scores of this sentence are nan for all models. A score
+    is also nan if the model gives the sentence probability zero.
 
     Raises:
         ModelError, ScoreError, StoreError: see `score_sentences`.
