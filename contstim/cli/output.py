@@ -147,12 +147,12 @@ class ProgressBars(Reporter):
         self._bars = None
 
     def say(self, text: str) -> None:
-        """Print a line, unless quiet."""
+        """Print a line, unless `quiet` is set."""
         if not self.quiet:
             self._print(self._name_field(text))
 
     def warn(self, text: str) -> None:
-        """Print a warning, even if quiet."""
+        """Print a warning, even if `quiet` is set."""
         if text:
             self._print(f"warning: {self._name_field(text)}")
 
@@ -177,7 +177,7 @@ class ProgressBars(Reporter):
             percent = f"{100 * done / total:.0f} %"
             # If `done` has a fraction, it is a sum of weights, and not a number of items to print
             amount = f"{amount} of {total:,.0f} ({percent})" if done == int(done) else percent
-            # The estimate uses only the progress of this process, whose duration is known
+            # The duration of progress in earlier processes is unknown, so do not use this progress
             done_now = done - bar.fields["before"]
             if done_now > 0 and done < total:
                 remaining = f"about {duration((bar.elapsed or 0) * (total - done) / done_now)} left"

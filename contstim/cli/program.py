@@ -55,10 +55,10 @@ _NAME = re.compile(r"`([a-z][a-z0-9_]*)`")
 
 
 def deferred(name: str, page: str, load: Callable[[], Any]) -> Any:
-    """Return a placeholder; the command itself is created when it is called.
+    """Return a placeholder of a command; the command itself is created when it is called.
 
     A list of commands needs only the name and the help text, `page`. When the command is called,
-    `load` returns its step or function.
+    `load` returns the step or function of the command.
     """
     # A list of commands shows the first clause of `page` if it fits into a line
     short = re.match(r".{1,62}?(?=[.,:;](?:\s|$))", page.partition("\n\n")[0])
@@ -78,7 +78,7 @@ class CommandGroup(TyperGroup):
             default `TARGETS`. A target has one of three forms. It is the text `module:name`, which
             names a step or function. Or it is another group of commands. Or it is a function that
             returns a step, or None if there is no such command.
-        about: arguments of Typer's groups.
+        about: other arguments of `TyperGroup`.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
 
 
 def _options_of(function: Callable[..., Any]) -> type[Any]:
-    """Return a dataclass of a function's keyword-only parameters, the options of its command."""
+    """Return a dataclass with a field for each keyword-only parameter of a function."""
     from contstim.experiments.platforms.platform import options_of
 
     return options_of(function)

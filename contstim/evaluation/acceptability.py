@@ -39,7 +39,7 @@ LI_ADGER_SENTENCES = "human_ME_results_li-adger_sentences.csv"
 LI_ADGER_PAIRS = "li-adger_min_pairs.csv"
 JUDGEMENT = ("judgement", "judgment", "rating", "mean_rating", "acceptability", "mean")
 """Names that the column of judgements may have; `judgement` takes precedence."""
-# Texts of empty cells written by spreadsheets, R and pandas
+# Texts that spreadsheets, R and pandas write into empty cells
 MISSING = frozenset({"", "#N/A", "N/A", "NA", "nan", "NaN", "None", "null"})
 _ACCEPTABLE = frozenset(
     "1 1.0 true t yes y acceptable acc grammatical gram good g ok correct right".split()
@@ -54,7 +54,7 @@ _MAX_LISTED = 5  # maximum number of examples in an error message
 
 @dataclass(frozen=True, kw_only=True)
 class AcceptabilitySettings:
-    """Options of an evaluation on gradient judgements."""
+    """Settings for the comparison of scores with gradient judgements, such as mean ratings."""
 
     column: Annotated[
         tuple[str, ...], Help("Column of a model in --scores; by default all columns.")
@@ -78,7 +78,7 @@ class JudgedPair:
         acceptable: identifier of the sentence that experts judge acceptable.
         unacceptable: identifier of the other sentence.
         phenomenon: phenomenon that the pair tests.
-        source: collection of the pair; may be empty.
+        source: name of the collection that contains the pair; may be empty.
         discarded: whether the authors of the collection excluded the pair.
     """
 
@@ -95,8 +95,9 @@ class Judgements:
 
     Attributes:
         sentences: sentences by identifier.
-        values: mean acceptability, (n_sentences,); higher is better; nan if unknown.
-        pairs: distinct pairs of these sentences; empty for plain ratings, which form no pairs.
+        values: mean judgement of each sentence, (n_sentences,); higher is more acceptable; nan if
+            unknown.
+        pairs: distinct minimal pairs of these sentences; empty if the data define no pairs.
         files: files of the sentences and pairs.
         has_ids: whether the identifiers come from the data; otherwise they are row numbers.
 
@@ -132,21 +133,23 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
     """Read judged sentences, and their minimal pairs if there are any.
 
     Without the table `pairs`, the pairs come from the columns `item` and `label` of `data`: each
-    acceptable sentence of an item forms a pair with each unacceptable one. A label is an expert's
-    verdict. Labels of acceptable sentences are, for example, `1`, `acceptable` and `g`. Labels of
-    unacceptable sentences are, for example, `0`, `unacceptable` and `*`.
+    acceptable sentence of an item forms a pair with each unacceptable sentence of this item. A
+    label is an expert's verdict. Labels of acceptable sentences are, for example, `1`,
+    `acceptable` and `g`. Labels of unacceptable sentences are, for example, `0`, `unacceptable`
+    and `*`.
 
-    Without `pairs`, `data` may also have plain ratings, which form no pairs. Ratings are plain in
-    two cases. First, `data` lacks both columns, `item` and `label`. Second, `data` lacks one of
-    these two columns, and the column of ratings has another name than `judgement` (see
-    `JUDGEMENT`). If a table of plain ratings has no column `id`, all ratings of a sentence are
-    averaged.
+    Without the table `pairs`, `data` may also define no pairs. This is allowed in two cases: `data`
+    has neither `item` nor `label`; or `data` has one of these columns, and its column of judgements
+    is not named `judgement` but, for example, `rating` (see `JUDGEMENT`). In both cases, all
+    judgements of a sentence are averaged if `data` has no column `id`.
 
     Args:
         data: LI-Adger's folder (or its folder `data`), or a table with the columns `sentence` and
-            `judgement`, optionally `id`. Unknown judgements are empty or #N/A.
+            `judgement`, optionally `id`. The cell of an unknown judgement is empty or has a text
+            such as `#N/A`.
         pairs: table with the columns `gramm_id` and `ungramm_id`, optionally `phenomenon`,
-            `dataset` and `discard`. Pairs are discarded unless `discard` is 0, false, no or empty.
+            `dataset` and `discard`. A pair is kept if `discard` is empty, `0`, `false` or `no`;
+            any other value marks the pair as discarded.
 
     Raises:
         InputError: if a file is missing; if a column is missing (the message also names the
@@ -179,8 +182,8 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
 def judgement_files(data: Path | str, pairs: Path | str | None = None) -> tuple[Path, Path | None]:
     """Return the path of the table of judged sentences, and the path of the table of pairs.
 
-    If `data` is a folder, the tables are LI-Adger's files in this folder. A path `pairs` replaces
-    LI-Adger's table of pairs.
+    If `data` is a folder, the tables are LI-Adger's files in this folder. If `pairs` is a path, the
+    table at this path replaces LI-Adger's table of pairs.
 
     Raises:
         InputError: if `data` is a folder without LI-Adger's files.
@@ -205,12 +208,15 @@ def number_or_nan(cell: object) -> float:
 
 
 def is_missing(cell: object) -> bool:
-    """Return True if a cell is empty, as written by spreadsheets, R or pandas."""
+    """Return True if a cell is empty, or has a text such as `NA`, which means "empty" in R."""
     return cell is None or str(cell).strip() in MISSING
 
 
 def verdict(label: object) -> bool | None:
-    """Return whether an expert's label means acceptable; None for an unknown label."""
+    """Return True for the label of an acceptable sentence, False for unacceptable, None if unknown.
+
+    A label is an expert's verdict, such as `1` or `*`.
+    """
     text = str(label).strip().lower()
     if text in _ACCEPTABLE:
         return True
@@ -269,7 +275,7 @@ def _pairs_of_table(path: Path, table: Table) -> tuple[JudgedPair, ...]:
 
 
 def _sentence_type(identifier: str) -> str:
-    """Return LI-Adger's sentence type: an identifier without its last number."""
+    """Return LI-Adger's sentence type, such as `32.1.a.g` for the identifier `32.1.a.g.01`."""
     stem, _, last = identifier.rpartition(".")
     return stem if stem and last.isdigit() else identifier
 
@@ -277,9 +283,10 @@ def _sentence_type(identifier: str) -> str:
 def _pairs_of_items(path: Path, table: Table, ids: Sequence[str]) -> tuple[JudgedPair, ...]:
     items, labels = needed_columns(path, table, ("item", "label"))
     phenomena = table.get("phenomenon", [""] * len(ids))
-    sides: dict[str, tuple[list[int], list[int]]] = {}  # rows of acceptable, unacceptable sentences
+    # Item → rows of its acceptable sentences, rows of its unacceptable sentences
+    sides: dict[str, tuple[list[int], list[int]]] = {}
     for row, (item, label) in enumerate(zip(items, labels, strict=True)):
-        if is_missing(item):  # the sentence is in no pair, but counts for z-scores of judgements
+        if is_missing(item):  # this sentence is in no pair; only z-scores use its judgement
             continue
         is_acceptable = verdict(label)
         if is_acceptable is None:

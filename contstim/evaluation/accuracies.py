@@ -1,7 +1,8 @@
-"""Accuracy on minimal pairs by paradigm, phenomenon, published contrast and bins of features.
+"""Accuracy on minimal pairs, by paradigm, phenomenon, published contrast, and bins of features.
 
-A paradigm is a type of minimal pair with one kind of error; a phenomenon comprises paradigms. The
-two sides of a pair are what a method compares: by default, the good and the bad sentence.
+A paradigm is a type of minimal pair with one kind of error; a phenomenon consists of paradigms. A
+published contrast compares groups of paradigms. A feature is, for example, the length of the good
+sentence. A method compares two sides of a pair: by default, the good and the bad sentence.
 """
 
 from __future__ import annotations
@@ -53,13 +54,16 @@ FEATURES = {
 class Accuracies:
     """Accuracy of models, and people's agreement with the labels, by paradigm.
 
+    The label of a pair states which sentence is good.
+
     Attributes:
         paradigms: names of paradigms, sorted by phenomenon.
+        phenomena: phenomenon of each paradigm.
         n_pairs: number of pairs with different sides, shape (n_paradigms,).
         columns: names of the scored models, then of external results (people, published models).
         values: accuracies from 0 to 1, shape (n_paradigms, n_columns); nan if unknown.
         n_external: number of columns with external results. These columns have no intervals,
-            because external results may be about other pairs than the scored pairs.
+            because external results may be about pairs that were not scored.
     """
 
     paradigms: tuple[str, ...]
@@ -81,9 +85,9 @@ class Accuracies:
         return {OVERALL: self.paradigms} | {n: tuple(names) for n, names in by_phenomenon.items()}
 
     def with_column(self, name: str, accuracy: Mapping[str, float]) -> Accuracies:
-        """Append an external column; paradigms without an accuracy are nan.
+        """Append an external column; its value is nan for each paradigm that `accuracy` lacks.
 
-        If `accuracy` has none of the paradigms, no column is appended.
+        If `accuracy` lacks all paradigms, no column is appended.
         """
         if accuracy.keys().isdisjoint(self.paradigms):
             return self
@@ -109,8 +113,8 @@ class Accuracies:
         from statsmodels.stats.proportion import proportion_confint
 
         pairs = np.broadcast_to(self.n_pairs[:, None], self.values.shape)
-        # If ties count one half, the number of correct pairs is no integer. Wilson's formula is
-        # also valid for such numbers
+        # If ties count one half, the number of correct pairs may be a fraction. Wilson's formula
+        # also accepts fractions
         correct = self.values * pairs
         limits: FloatArray = np.stack(
             proportion_confint(correct, pairs, alpha=1 - _LEVEL, method="wilson")
@@ -121,13 +125,13 @@ class Accuracies:
     def interval(self, paradigms: Sequence[str] | None = None) -> FloatArray:
         """Compute the 95 % interval of `mean`, (2, n_columns).
 
-        The interval generalises to other pairs of these paradigms. It combines Wilson's intervals
-        of the paradigms by MOVER, the "method of variance estimates recovery" (Newcombe 1998; Zou &
-        Donner 2008).
+        The interval generalises to other pairs of these paradigms. MOVER, the "method of variance
+        estimates recovery" (Newcombe 1998; Zou & Donner 2008), combines Wilson's intervals of the
+        paradigms.
         """
         rows = self._rows(paradigms)
-        # SD(mean) = √(Σ SD²) / k. MOVER replaces each SD by the distance of a limit from the
-        # accuracy
+        # For k paradigms, SD(mean) = √(Σ SD²) / k. MOVER replaces the SD of each paradigm by the
+        # distance between the paradigm's accuracy and a limit of Wilson's interval
         distances = self.limits()[:, rows] - self.values[rows]  # (2, k, n_columns)
         low, high = np.sqrt((distances**2).sum(axis=1)) / len(rows)
         mean = self.mean(paradigms)
@@ -140,16 +144,16 @@ class Accuracies:
     def correlations(self) -> FloatArray:
         """Compute the Pearson correlation of every two columns, (n_columns, n_columns).
 
-        Paradigms count if both columns have an accuracy. A correlation is nan if fewer than three
-        paradigms count, or if a column is constant.
+        A paradigm counts if both columns have an accuracy for it. A correlation is nan if fewer
+        than three paradigms count, or if a column is constant.
         """
         return pearson_matrix(self.values, fewest=3)
 
     def cells(self, values: FloatArray, limits: FloatArray) -> Row:
         """Return a cell for each column, then `MODEL: low` and `MODEL: high` of each scored model.
 
-        `values` are accuracies, (n_columns,). `limits` are the ends of their intervals, (2,
-        n_columns).
+        `values` are accuracies, (n_columns,). `limits` are the ends of the accuracies' intervals,
+        (2, n_columns).
         """
         cells = dict(zip(self.columns, values.tolist(), strict=True))
         for name, low, high in zip(self.judged, *limits.tolist(), strict=False):
@@ -157,7 +161,10 @@ class Accuracies:
         return cells
 
     def group_cells(self, paradigms: Sequence[str] | None = None) -> Row:
-        """Return the numbers of paradigms and pairs, mean accuracies and intervals of a group."""
+        """Return cells for a group of paradigms: numbers of paradigms and pairs, mean accuracies.
+
+        The intervals of the mean accuracies are further cells.
+        """
         return {
             "paradigms": len(self._rows(paradigms)),
             "pairs": self.pairs_of(paradigms),
@@ -170,9 +177,10 @@ class Accuracies:
 
 
 def accuracies(scores: PairScores, ties: TieRule = "wrong") -> Accuracies:
-    """Compute the share of each paradigm's pairs in which a model prefers the good side.
+    """Compute each model's accuracy in each paradigm.
 
-    Pairs with identical sides do not count.
+    The accuracy is the share of pairs in which the model prefers the good side. Pairs with
+    identical sides do not count. `ties` is the rule for pairs with equal scores.
 
     Raises:
         InputError: if no pair counts.
@@ -206,7 +214,7 @@ def published_contrasts() -> dict[tuple[str, str], tuple[str, ...]]:
 
 
 def contrasts(accuracy: Accuracies) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the published contrasts for which `accuracy` has all paradigms."""
+    """Return the entries of `published_contrasts` whose paradigms are all in `accuracy`."""
     present = set(accuracy.paradigms)
     return {name: group for name, group in published_contrasts().items() if present >= {*group}}
 
@@ -220,15 +228,16 @@ def profile(
 ) -> list[Row]:
     """Compute accuracy as a function of `FEATURES`, with a row for each model, feature and bin.
 
-    Up to ten bins contain about equally many pairs; pairs with the same value share a bin. Infinite
-    values are left out. Perplexity is exp(-log p / number of words). Words are counted instead of
-    tokens, so that models with different tokenizers can be compared. Perplexity and log-probability
-    are omitted for `relative` models, whose scores are not log-probabilities of sentences.
+    The pairs are divided into at most ten bins of about equal size, by their value of the feature.
+    Pairs with equal values are in the same bin. Infinite values are left out. Perplexity is
+    exp(-log p / number of words). Words are counted instead of tokens, so that models with
+    different tokenizers can be compared. Perplexity and log-probability are omitted for `relative`
+    models, whose scores are not log-probabilities of sentences.
 
     Returns:
-        Rows with the fields `BIN`. `low`, `high` and `mean` are the minimum, maximum and mean of
-        the feature's values in the bin. `accuracy_low` and `accuracy_high` are the ends of Wilson's
-        95 % interval.
+        Rows with the fields that `BIN` lists. `low`, `high` and `mean` are the minimum, maximum and
+        mean of the feature's values in the bin. `accuracy_low` and `accuracy_high` are the ends of
+        Wilson's 95 % interval of the accuracy.
     """
     counts = scores.decisions
     correct, margins = scores.correct(ties)[counts], np.abs(scores.margins)[counts]
@@ -256,7 +265,8 @@ def _bin_accuracies(values: FloatArray, correct: FloatArray) -> Iterator[tuple[f
     values, correct = values[finite], correct[finite]
     if not len(values):
         return
-    # Bins are (lower decile, upper decile]. Equal deciles count once, so that ties share a bin
+    # A bin is an interval (lower decile, upper decile]. Equal deciles count once, so that pairs
+    # with equal values are in the same bin
     deciles = np.quantile(values, np.arange(1, _BINS) / _BINS, method="inverted_cdf")
     bin_of_pair = np.searchsorted(np.unique(deciles), values, side="left")
     for number in np.unique(bin_of_pair):
@@ -274,7 +284,7 @@ class MinimalPairEvaluation:
     Attributes:
         scoring: scores of both sides of all pairs.
         settings: settings of the evaluation, such as the rule for ties.
-        accuracies: accuracies by method, with columns of people and published models.
+        accuracies: method → accuracies; their external columns are people and published models.
         profile: result of the function `profile` for full sentences.
         people: result of `read_human_agreement`.
     """

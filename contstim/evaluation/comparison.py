@@ -61,8 +61,8 @@ def gather(
 
     Args:
         tables: tables of scores, by name.
-        models: further models, which score the sentences.
-        sentences: sentences that the models score; by default all sentences of the tables.
+        models: models that score `sentences`, in addition to the models of the tables.
+        sentences: sentences that `models` score; by default all sentences of the tables.
         store: see `score_sentences`.
         progress: see `score_sentences`.
 
@@ -71,7 +71,7 @@ def gather(
         excluded sentence to the reason.
 
     Raises:
-        InputError: if there are fewer than two models in all, or no sentences for the models.
+        InputError: if there are fewer than two models in total, or no sentences for `models`.
         ScoreError: see `join_tables`.
         ModelError, StoreError: see `score_sentences`.
     """
@@ -90,7 +90,7 @@ def gather(
         all_tables["models"] = scores
         reasons = {o.sentence: f"{o.model}: {o.reason}" for o in refused}
     table, missing_by_table = join_tables(all_tables)
-    # A model's reason for refusing a sentence has precedence, because it tells a user more
+    # If a model refused a sentence, its reason has precedence, because it is more informative
     for name, missing_texts in missing_by_table.items():
         for text in missing_texts:
             reasons.setdefault(text, f"not among the sentences of {name}")
@@ -104,7 +104,8 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
     same name, each column of this model is named `table:model`.
 
     Returns:
-        The joined table. And name of a table → sentences of other tables that this table lacks.
+        The joined table; and a mapping from the name of each table to its missing sentences, which
+        only other tables have.
 
     Raises:
         ScoreError: if a table has no sentences, or fewer than two sentences are common.
@@ -136,10 +137,10 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
 def model_agreements(table: ScoreTable) -> list[Row]:
     """Compute how much every two models agree on the ranks of the sentences.
 
-    Each row is a pair of models. `spearman` is the correlation of ranks, and `pearson` is the
-    correlation of finite scores. Both are nan if a model's values are constant. `agreement` is the
-    share of pairs of sentences that both models order in the same way; a tie counts one half.
-    `kendall` is tau-a.
+    Each row describes a pair of models. `spearman` is the correlation of ranks, and `pearson` is
+    the correlation of finite scores. Both are nan if a model's values are constant. `agreement` is
+    the share of pairs of sentences that both models order in the same way; a tie counts one half.
+    `kendall` is Kendall's tau-a.
 
     Raises:
         ScoreError: if there are fewer than two sentences.
@@ -150,7 +151,7 @@ def model_agreements(table: ScoreTable) -> list[Row]:
             "model_1": table.models[i],
             "model_2": table.models[j],
             "spearman": pearson(ranks[:, i], ranks[:, j]),
-            # For sentences in the opposite order, tau-a counts -1 and the agreement 0
+            # Two sentences in opposite orders count -1 in tau-a, and 0 in the agreement
             "kendall": float(2 * agreement[i, j] - 1),
             "pearson": pearson(scores[:, i], scores[:, j]),
             "agreement": float(agreement[i, j]),
@@ -164,7 +165,7 @@ def disagreements(table: ScoreTable, top: int) -> list[Row]:
 
     A listed sentence has a higher rank under model_2 than under model_1. For each ordered pair, at
     most `top` sentences are listed. Ranks are divided by the number of sentences, so they are in
-    (0, 1]. Scores have the unit of the model.
+    (0, 1]. A score has the unit of its model.
     """
     # Ranks instead of scores, because models may have different units or scales
     ranks, texts, models = table.ranks(), list(map(str, table.sentences or ())), table.models
@@ -180,16 +181,17 @@ def disagreements(table: ScoreTable, top: int) -> list[Row]:
 
 
 def select_command(folder: Path, table: ScoreTable) -> str:
-    """Return the command that selects controversial natural pairs from the scores of a comparison.
+    """Return the command that selects pairs of natural sentences on which the models disagree.
 
     The command requests ten pairs of sentences for each pair of models, or fewer if few sentences
-    distinguish two models. `folder` is the output folder of the comparison.
+    distinguish two models. It reads the scores in `folder`, the output folder of the comparison.
     """
     (stratum,) = strata(table, NaturalQuestion())
     least = int(stratum.admissible().min())
-    # With M models, a sentence is a candidate for at most M²/4 ordered pairs (rejecting, accepting
-    # model). Each ordered pair has at least `least` candidates. So each ordered pair can get
-    # least / (M²/4) sentences that no other ordered pair needs
+    # In an ordered pair, the first model rejects a sentence and the second accepts it. With M
+    # models, a sentence is a candidate for at most M²/4 ordered pairs. Each ordered pair has at
+    # least `least` candidates. So each ordered pair can have least / (M²/4) sentences that no
+    # other ordered pair uses
     per_pair = max(1, min(10, least // (len(table.models) ** 2 // 4)))
     scores, out = folder / "scores.csv", folder / "pairs.csv"
     command = f"contstim select natural --scores {{}} --per-pair {per_pair} --out {{}}"
@@ -249,7 +251,7 @@ def comparison_findings(
 def ranks_figure(table: ScoreTable) -> Figure:
     """Draw a panel for each of up to twelve pairs of models, with a dot for each sentence."""
     pairs = list(combinations(range(len(table.models)), 2))[:_MAX_PANELS]
-    # Fractional ranks, (n_sentences, n_models), 1 for the most likely sentence
+    # (n_sentences, n_models), ranks divided by n_sentences: 1 for the most likely sentence
     ranks, names = table.ranks(), short_names(table.models)
     side = max(2.0, 0.5 + widest(names))
     figure, grid = panels(len(pairs), _PANELS_PER_ROW, side, side)

@@ -1,7 +1,8 @@
 """Compare models with people on judged minimal pairs: deltas, criteria, correlations, and a page.
 
-A delta is a difference within a pair: the score or the judgement of the acceptable sentence minus
-that of the unacceptable sentence.
+A delta is a difference within a pair. A model's delta is its score of the acceptable sentence minus
+its score of the unacceptable sentence. People's delta is the same difference of judgements. The
+letter δ denotes the threshold of a criterion.
 """
 
 from __future__ import annotations
@@ -65,13 +66,13 @@ def z_scores(values: FloatArray) -> FloatArray:
 
 
 def criterion_met(delta: float | None, people: FloatArray, model: FloatArray) -> BoolArray:
-    """Return a mask of pairs that meet the BLiMP criterion or Acceptability Delta Criterion (ADC).
+    """Return a mask of the pairs that meet a criterion.
 
-    BLiMP criterion: model > 0 (Warstadt et al. 2020). ADC: sign(people) = sign(model) and
-    |people - model| < δ (Vázquez Martínez 2021).
+    BLiMP criterion: model > 0 (Warstadt et al. 2020). Acceptability Delta Criterion (ADC):
+    sign(people) = sign(model) and |people - model| < δ (Vázquez Martínez 2021).
 
     Args:
-        delta: δ; None for the BLiMP criterion.
+        delta: threshold δ of the ADC; None for the BLiMP criterion.
         people: deltas of human judgements; the shape must broadcast against `model`.
         model: deltas of the z-scores of one or several models.
 
@@ -122,7 +123,7 @@ class AcceptabilityEvaluation(ScoredJudgements):
         return {reason: counts[reason] for reason in _EXCLUDED}
 
     def pair_columns(self, rows: Sequence[int]) -> dict[str, list[Any]]:
-        """Return identifiers, texts, and people's deltas of the pairs in these rows."""
+        """Return columns that describe the pairs in these rows, without the models' results."""
         sentences, pairs = self.judgements.sentences, [self.pairs[row] for row in rows]
         return {
             "source": [pair.source for pair in pairs],
@@ -156,15 +157,16 @@ def evaluate_acceptability(
 
     Unless `scores_as_given` is set, scores are standardized over all sentences with a score,
     including sentences of excluded pairs. A pair is excluded if the authors of the collection
-    discarded it. It is also excluded if one of its sentences lacks a judgement, or a score under
-    any model.
-    The published judgements of LI-Adger already are z-scores, so do not set `human_z_scores` for
+    discarded it. A pair is also excluded if one of its sentences has no judgement, or if a model
+    has no score for one of its sentences.
+
+    The published judgements of LI-Adger are already z-scores, so do not set `human_z_scores` for
     LI-Adger.
 
     Raises:
         InputError: if all pairs are excluded; a δ is not above 0; all scores of a model are equal
-            or missing; the name of a model is empty or `people`; or judgements to standardize are
-            all equal.
+            or missing; the name of a model is empty or `people`; or all judgements are equal and
+            `human_z_scores` is set.
     """
     for model, column in zip(scores.models, scores.values.T, strict=True):
         if model in ("", PEOPLE):
@@ -238,10 +240,11 @@ def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Itera
 
 
 def delta_correlations(evaluation: AcceptabilityEvaluation) -> tuple[tuple[str, ...], FloatArray]:
-    """Return `people` and the names of the models, and Pearson's r between every two deltas.
+    """Correlate the deltas of people and of all models with each other.
 
-    The correlations have shape (1 + n_models, 1 + n_models), people first. A correlation is nan if
-    deltas are constant, or if there are fewer than two pairs.
+    Returns:
+        The names of the rows and columns: `people`, then the models. And Pearson's r, (1 +
+        n_models, 1 + n_models); nan if deltas are constant, or if there are fewer than two pairs.
     """
     names = (PEOPLE, *evaluation.models)
     return names, pearson_matrix(np.column_stack([evaluation.people, evaluation.deltas]))
@@ -379,8 +382,9 @@ def _difference_rows(
 ) -> Columns:
     """Build the columns of models_apart.csv or criteria_apart.csv, with a row for each pair.
 
-    `at` names the first element of the keys: `criterion` or `model`. `deltas_of` are columns that
-    name models, such as `passes`; the deltas of these models are further columns.
+    `at` is the column of the first element of the keys of `pairs_by_kind`: `criterion` or `model`.
+    `deltas_of` are columns that contain names of models, such as `passes`. The deltas of these
+    models become further columns.
     """
     rows: list[dict[str, Any]] = []
     for kind, pairs in pairs_by_kind.items():
@@ -427,7 +431,7 @@ def _parts(
 
 
 def criteria_table(evaluation: AcceptabilityEvaluation, by: str = "") -> Table:
-    """Tabulate `criterion_shares`, with a row for each group of pairs and model."""
+    """Tabulate `criterion_shares`; a row shows the results of one model on one group of pairs."""
     about = ["source", "phenomenon"] if by == "phenomenon" else [by] if by else []
     if {pair.source for pair in evaluation.pairs} == {""}:
         about = [name for name in about if name != "source"]

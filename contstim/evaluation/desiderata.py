@@ -1,9 +1,9 @@
 """Desiderata of scoring rules: properties of any valid measure of a sentence's likelihood.
 
 Longer sentences should be less likely, and frequent words more likely. The scores of masked models
-should correlate with those of causal models. Splitting a word into several tokens should not raise
-the word's score. A word is scored in a neutral sentence, the carrier. The word's score is the sum
-of the log-probabilities of its own tokens, without the carrier's other words and end mark.
+should correlate with the scores of causal models. Splitting a word into several tokens should not
+raise the word's score. A word is scored in a neutral sentence, the carrier. The word's score is the
+sum of the log-probabilities of the word's tokens. Other tokens of the carrier do not count.
 
 Source: Kauf & Ivanova (2023), *A Better Way to Do Masked Language Model Scoring*, ACL.
 """
@@ -65,20 +65,20 @@ class Desiderata(ShownAsTable):
         rows: rows of desiderata.csv, one for each model. `length_…`: correlation of negative scores
             with numbers of tokens, over sentences. `reference_…`: correlation of scores with the
             reference's scores, over sentences. `frequency_…`: correlation of a word's mean score in
-            the carriers with the word's frequency, over words. `split_words`: share of split words
-            among `words`. `split_in_text`: share of split words among all words of the sentences.
-            `split_effect` describes the other columns.
-        by_carrier: rows of carriers.csv, with the correlation of scores and frequencies of words in
-            each carrier.
-        reference: name of the causal model, or None.
-        scores: scores of sentences, including those of a reference that is not in `models`.
+            the carriers with the word's frequency, over words. A split word has several tokens.
+            `split_words`: share of split words among `words`. `split_in_text`: share of split words
+            among all words of the sentences. `split_effect` describes the other columns.
+        by_carrier: rows of carriers.csv, one for each model and carrier. They contain the
+            correlation of scores of words with frequencies of words.
+        reference: name of the causal model; None without a causal model.
+        scores: scores of sentences under the models and the reference, nats.
         tokens: numbers of tokens of the sentences, (n_sentences, n_models).
         words: words that every model can score.
         zipfs: frequencies of the words on the Zipf scale, (n_words,).
         word_scores: scores of the words, (n_models, n_words, n_carriers), nats.
         word_tokens: number of tokens of each word in the first carrier, (n_words, n_models).
         left_out: sentences that a model cannot score.
-        words_left_out: word → reason why a model does not know it or cannot score it.
+        words_left_out: word → reason why a model does not know or cannot score the word.
     """
 
     rows: tuple[Row, ...]
@@ -123,10 +123,11 @@ def evaluate_desiderata(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> Desiderata:
-    """Correlate scores with length, word frequency and a causal model (Kauf & Ivanova 2023).
+    """Correlate scores with length, word frequency and a causal model's scores.
 
     A sentence that one model cannot score is left out for all models. A word that one model cannot
-    score, or does not know, is also left out for all models.
+    score, or does not know, is also left out for all models. The method is from Kauf & Ivanova
+    (2023).
 
     Args:
         models: models to evaluate.
@@ -134,7 +135,7 @@ def evaluate_desiderata(
         words: words for the correlation with frequency and for the effect of splitting.
         frequencies: frequencies of the words.
         carriers: sentences with a gap for a word.
-        reference: causal model; None for no correlation with another model.
+        reference: causal model whose scores are correlated with the scores of each model; optional.
         store: cache of scores.
         progress: callback with the model and the number of newly scored sentences.
 
@@ -196,7 +197,7 @@ def evaluate_desiderata(
 
 
 def _cells(name: str, x: FloatArray, y: FloatArray) -> Row:
-    """Compute Pearson's r (NAME_r), its interval (NAME_low, NAME_high) and n (NAME_n)."""
+    """Compute Pearson's r (`NAME_r`), its interval (`NAME_low`, `NAME_high`) and n (`NAME_n`)."""
     return {f"{name}_{part}": value for part, value in pearson_with_interval(x, y).items()}
 
 
@@ -226,7 +227,7 @@ def check_carriers(carriers: Sequence[str]) -> None:
 
 
 def in_carrier(carrier: str, words: Sequence[str]) -> tuple[int, list[Sentence]]:
-    """Return the index of the gap among the carrier's words, and a sentence for each word."""
+    """Return the index of the gap among the carrier's words, and the carrier with each word."""
     sentence = Sentence.parse(carrier)
     position = sentence.words.index(GAP)
     return position, [sentence.replace(position, word) for word in words]
@@ -278,7 +279,7 @@ def score_words(
 def unreadable(
     models: Sequence[Scorer], words: Sequence[str], carriers: Sequence[str]
 ) -> dict[str, str]:
-    """Return word → reason why a model does not know it or cannot score it."""
+    """Return word → reason why a model does not know or cannot score the word."""
     reasons: dict[str, str] = {}
     for model in models:
         for word, is_known in zip(words, model.knows(words), strict=True):
@@ -300,8 +301,9 @@ def split_effect(scores: FloatArray, zipfs: FloatArray, split: BoolArray) -> dic
     Returns:
         `score_of_single`: mean score of words of one token, nats. `score_of_several`: mean score of
         split words, nats. `advantage_of_several`: b in the regression score = a + b·split +
-        c·frequency. So b is the score of a split word minus the score of an equally frequent word
-        of one token. `advantage_error`: standard error of b. Undefined values are nan.
+        c·frequency, where split is 1 for a split word and 0 for others. So b is the score of a
+        split word minus the score of an equally frequent word of one token. `advantage_error`:
+        standard error of b. Undefined values are nan.
     """
     from statsmodels.api import OLS, add_constant
 
@@ -311,8 +313,8 @@ def split_effect(scores: FloatArray, zipfs: FloatArray, split: BoolArray) -> dic
     }
     # (n_words, 3): constant, frequency, 1 for a split word
     design = add_constant(np.stack([zipfs, split], axis=1), has_constant="add")
-    # b is undefined if splitting is constant or collinear with frequency. Its standard error is
-    # undefined without residual degrees of freedom
+    # b is undefined if all words or no words are split, or if splitting is collinear with
+    # frequency. With three words, the standard error of b is undefined
     advantage = error = math.nan
     if np.linalg.matrix_rank(design) == 3 and len(scores) > 3:
         fit = OLS(scores, design).fit()
@@ -335,16 +337,17 @@ def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
     """Test the findings of Kauf & Ivanova (2023) about the rules `pll-original` and `pll-word-l2r`.
 
     Only checkpoints that were evaluated under both rules are tested. The paper reports two
-    findings. Scores under `pll-original` correlate less with length, word frequency and the scores
-    of a causal model than scores under `pll-word-l2r`. Words of several tokens have higher scores
-    under `pll-original`.
+    findings. First, scores under `pll-word-l2r` correlate more with length, with word frequency and
+    with the scores of a causal model than scores under `pll-original` do. Second, words of several
+    tokens have higher scores under `pll-original` than under `pll-word-l2r`.
 
     Yields:
-        `original` and `adapted` are the values under `pll-original` and `pll-word-l2r`. `low` and
-        `high` are the ends of the 95 % interval of `original` minus `adapted`. The interval is from
-        a bootstrap of sentences or words. `verdict` is `undecided` if the interval contains zero or
-        is undefined. Otherwise, `verdict` is `holds` for a difference with the published sign, and
-        `does not hold` for the opposite sign.
+        A row for each checkpoint and measure: a correlation, or the mean score of split words.
+        `original` and `adapted` are the values of the measure under `pll-original` and
+        `pll-word-l2r`. `low` and `high` are the ends of the 95 % interval of `original` minus
+        `adapted`, from a bootstrap of sentences or words. `verdict` is `undecided` if the interval
+        contains zero or is undefined. Otherwise, `verdict` is `holds` if the difference has the
+        published sign, and `does not hold` if it has the opposite sign.
     """
     names = desiderata.models
     for original, name in enumerate(names):
@@ -354,7 +357,7 @@ def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
         both = [original, names.index(counterpart)]
         scores = np.stack([desiderata.scores.column(names[row]) for row in both])
         words = desiderata.word_scores[both].mean(axis=2)  # (2, n_words)
-        # Negative scores should grow with length
+        # Scores should fall with length, so the negative scores are correlated with length
         correlated = {
             "correlates less with length": (-scores, desiderata.tokens[:, original]),
             "correlates less with word frequency": (words, desiderata.zipfs),
@@ -381,8 +384,8 @@ def _test_difference(
     """Compute a measure under two rules, the interval of the difference, and the verdict.
 
     The bootstrap resamples the columns of `rows`, (n_rows, n). For an array (n_rows, ..., n),
-    `measures` returns the measure under each rule, and the difference, each (...,). `published` is
-    the sign of the difference in the paper.
+    `measures` returns three arrays (...,): the measure under the first rule, the measure under the
+    second rule, and the difference. `published` is the sign of the difference in the paper.
     """
     a = b = low = high = math.nan
     if defined:
@@ -403,9 +406,10 @@ def _means(rows: FloatArray) -> FloatArray:
 
 
 def _correlations(rows: FloatArray) -> FloatArray:
-    """Compute Pearson's r of the first and of the second row with the third row, and r1 - r2.
+    """Compute Pearson's r of the first row, and of the second row, with the third row.
 
-    Correlations with a constant row are nan.
+    The third result is the difference of the two correlations. Correlations with a constant row are
+    nan.
     """
     *both, target = rows - rows.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):

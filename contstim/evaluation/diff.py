@@ -6,9 +6,10 @@ models part on a change if one prefers the natural sentence and the other the ch
     The dog sleeps soundly  →  The idea sleeps soundly    both prefer the first: they do not part
     The dog sleeps soundly  →  The dog sleeps badly       only one prefers the first: they part
 
-Shares of changes are reported by properties of the replaced word, such as its part of speech. Two
-models part on a minimal pair if only one of them prefers the good sentence. Shares depend only on
-preferences, so the scores of two models may have different units.
+The share of changes on which two models part is also reported by properties of the replaced word,
+such as its part of speech. Two models part on a minimal pair if one prefers the good sentence and
+the other the bad sentence. All shares depend only on such preferences, so the scores of two models
+may have different units. A paradigm is a type of minimal pair with one kind of error.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
     from contstim.words.vocabulary import Vocabulary
 
 _RARE, _FREQUENT = 4.0, 5.0  # limits of the classes of word frequency, on the Zipf scale
-_MIN_SENTENCES = 10  # number of sentences in which a reported value of a property must occur
-_MIN_PAIRS = 5  # number of minimal pairs that a reported paradigm must have
+# A value of a property, such as `noun`, is reported if it occurs in this many natural sentences
+_MIN_SENTENCES = 10
+_MIN_PAIRS = 5  # a paradigm is reported if it has this many minimal pairs
 _DRAWS = 2_000  # bootstrap samples
 _SWAPPED = str.maketrans("12", "21")
 
@@ -53,7 +55,7 @@ class Change:
     changed: Sentence
 
     def properties(self, table: TagTable) -> dict[str, str]:
-        """Return property → value, such as `part of speech` → `noun`, of the replaced word."""
+        """Return properties of the replaced word, such as `part of speech` → `noun`."""
         position, n_words = self.position, len(self.natural)
         zipf = table.frequencies.zipf(self.natural.words[position])
         half = "first half" if position < n_words / 2 else "second half"
@@ -70,7 +72,11 @@ class Change:
 def sample_changes(
     sentences: Iterable[Sentence], vocabulary: Vocabulary, settings: SearchSettings, seed: int
 ) -> list[Change]:
-    """Replace each word of each sentence by a random word that the rules of a search allow."""
+    """Return a change for each word of each sentence, with a random new word.
+
+    The new word must satisfy the constraints of a search for synthetic sentences with these
+    `settings`. If no word satisfies them, there is no change at this position.
+    """
     rng, changes = np.random.default_rng(seed), []
     rules = [*filter(None, [no_repeats(vocabulary.repeatable), capitals(vocabulary)])]
     for natural in sentences:
@@ -88,10 +94,14 @@ def sample_changes(
 class Parting:
     """Share of comparisons on which two models part.
 
+    A comparison has two sentences: a natural and a changed sentence, or the good and the bad
+    sentence of a minimal pair.
+
     Attributes:
+        share: share of comparisons on which the models part, from 0 to 1; nan if there are none.
         effective: number of independent comparisons that would give the share the same precision.
-        n: number of comparisons; if it is 0, the share is nan.
-        correct: share of comparisons in which each model prefers the first sentence.
+        n: number of comparisons.
+        correct: for each model, share of comparisons in which it prefers the first sentence.
     """
 
     share: float
@@ -106,8 +116,8 @@ class Parting:
         Comparisons in the same cluster are not independent.
 
         Args:
-            preferences: 1 if a model prefers the first sentence, -1 the second, 0 neither,
-                (2, n_comparisons).
+            preferences: 1 if a model prefers the first sentence, -1 if it prefers the second, 0 for
+                equal scores, (2, n_comparisons).
             clusters: indices of natural sentences or of minimal pairs, (n_comparisons,).
         """
         from scipy.stats import t
@@ -119,7 +129,7 @@ class Parting:
         n_parted, n = n_parted[n > 0], n[n > 0]
         share, k, total = float(parted.mean()), len(n), len(parted)
         variance = ((n_parted - share * n) ** 2).sum() * k / max(k - 1, 1) / total**2
-        # Without variance, each cluster counts as one observation
+        # If the variance is zero, each cluster counts as one observation
         effective = min(share * (1 - share) / variance if variance else k, total)
         if 1 < k < total:  # few clusters determine the variance less precisely
             effective *= (t.ppf(0.975, total - 1) / t.ppf(0.975, k - 1)) ** 2
@@ -148,11 +158,11 @@ class Difference:
     """Where two models part.
 
     A baseline is a model that is compared only with the first model. A triplet is a natural
-    sentence and two synthetic sentences, one for each model to reject. The two drops of a triplet
-    show by how much each model prefers the natural sentence to the sentence that it rejects.
+    sentence and two synthetic sentences. Each model rejects one of them: it prefers the natural
+    sentence. A drop of a triplet is the strength of this preference; there is one for each model.
 
     Attributes:
-        spearman: correlation of ranks of the natural sentences.
+        spearman: rank correlation of the models' scores of the natural sentences.
         reordered: share of pairs of natural sentences that the models order differently.
         changes: share of changes on which they part.
         pairs: share of minimal pairs on which they part.
@@ -249,15 +259,15 @@ def _with_first(triplet: Triplet, model: str) -> Triplet:
     """Return the triplet with `model` as model_1."""
     if triplet.model_1 == model:
         return triplet
-    # Names of fields contain the number (1 or 2) of a model or of the sentence that it rejects
+    # Swap 1 and 2 in the names of all fields, so that the models and their sentences change places
     values = vars(triplet).items()
     return replace(triplet, **{name.translate(_SWAPPED): value for name, value in values})
 
 
 def _preferences(scores: ScoreTable, pairs: Sequence[tuple[Sentence, Sentence]]) -> FloatArray:
-    """Return 1 if a model prefers the first sentence, -1 the second, 0 neither.
+    """Return the preference of each model in each pair, (n_models, n_pairs).
 
-    The shape is (n_models, n_pairs).
+    It is 1 for the first sentence, -1 for the second sentence, 0 for equal scores.
     """
     rows = scores.rows_of(sentence for pair in pairs for sentence in pair).reshape(-1, 2)
     first, second = scores.log_probs[rows[:, 0]], scores.log_probs[rows[:, 1]]
@@ -268,7 +278,10 @@ def _preferences(scores: ScoreTable, pairs: Sequence[tuple[Sentence, Sentence]])
 def _by_value(
     preferences: FloatArray, clusters: IntArray, values: Sequence[str], least: int
 ) -> dict[str, Parting]:
-    """Return value → share, highest first, of values that occur in at least `least` clusters."""
+    """Return value → share, highest share first.
+
+    `values` has the value of each comparison. Values in fewer than `least` clusters are omitted.
+    """
     partings = {
         value: Parting.of(preferences[:, rows], clusters[rows])
         for value, rows in grouped((value, row) for row, value in enumerate(values)).items()
@@ -289,7 +302,7 @@ def _ratio(
     rng = np.random.default_rng(seed)
     draws = rng.multinomial(n_sentences, [1 / n_sentences] * n_sentences, size=_DRAWS)
     counts = [np.bincount(clusters, p.prod(axis=0) < 0) for p in (preferences, baseline)]
-    # The first row has each sentence once, so it gives the ratio of the sample itself
+    # The first row has each sentence once, so it gives the ratio without resampling
     sums = np.vstack([np.ones(n_sentences), draws]) @ np.transpose(counts)  # (1 + draws, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio, *of_draws = (sums[:, 0] / sums[:, 1]).tolist()

@@ -1,6 +1,7 @@
 """Page and tables about where models part.
 
-Two models part on two sentences if they prefer different ones; see `diff`.
+Two models part on a pair of sentences if one model prefers the first sentence, and the other model
+the second sentence. A change replaces a word of a natural sentence; see `diff`.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ def diff_report(
 ) -> Report:
     """Make the page that reports the differences from `find_differences`.
 
-    `scores` has the scores of the natural sentences, and `natural_text` names their source. The
-    page suggests `command`, which makes a study of these models.
+    `scores` has the scores of the natural sentences, and `natural_text` names the source of these
+    sentences. If `baseline` is not empty, it names a model that is compared only with the first
+    model; the last difference is this comparison. The page suggests `command`, which makes a study
+    of the models.
     """
     compared = differences[:-1] if baseline else differences
     texts = passages(
@@ -65,7 +68,7 @@ def diff_report(
 
 
 def summary_table(differences: Sequence[Difference]) -> Table:
-    """Tabulate the correlation and the shares of every two models."""
+    """Tabulate the rank correlation of every two models, and the shares on which they part."""
     header = ("", "rank correlation", "reordered", "changes", "minimal pairs")
     rows = [
         (
@@ -96,10 +99,11 @@ def paradigm_table(difference: Difference) -> Table:
 
 
 def where_text(difference: Difference) -> str:
-    """Name the properties of replaced words for which two models part more often than on average.
+    """Describe the replaced words on which two models part more often than on average.
 
-    A value of a property, such as `noun`, is named if its whole interval is above the share over
-    all changes. The level of the intervals is corrected for the number of values (Bonferroni).
+    The share of a value, such as `noun`, is reported if the whole interval of this share is above
+    the share over all changes. The level of the intervals is corrected for the number of values
+    (Bonferroni).
     """
     most, average = [], difference.changes.share
     alpha = 0.05 / max(1, sum(map(len, difference.where.values())))
@@ -141,7 +145,7 @@ def _parts_of_pair(
 def where_figure(difference: Difference, baseline: Difference | None = None) -> Figure:
     """Draw the share of changes on which two models part, by properties of the replaced word.
 
-    The shares of `baseline` are drawn in grey.
+    `baseline` is another comparison of two models; its shares are drawn in grey.
     """
     where, row = difference.where, 0
     # An empty label separates two properties

@@ -35,9 +35,9 @@ class Findings:
     Attributes:
         summary: table for the terminal.
         parts: content of the page.
-        tables: columns of each table by name. A table without columns is not written.
-        figures: function that draws the figures and returns them by name.
-        facts: seeds, sample sizes, options and counts for the page and the record of the run.
+        tables: name of a table → its columns. A table without columns is not written.
+        figures: function that draws the figures and returns name → figure.
+        facts: name → value, such as a seed or a count, for the page and the record of the run.
     """
 
     title: str
@@ -56,17 +56,17 @@ def write_findings(
     data: Iterable[Path] = (),
     **facts: Any,
 ) -> tuple[dict[str, Any], list[Path]]:
-    """Write NAME.csv for each table, NAME.png and .pdf for each figure, and the page.
+    """Write `NAME.csv` for each table, `NAME.png` and `NAME.pdf` for each figure, and the page.
 
-    The page is written twice: as report.md, and as report.html with embedded figures. The page ends
-    with the figures and the settings of the run.
+    The page is written twice: as `report.md`, and as `report.html` with embedded figures. The page
+    ends with the figures and the settings of the run.
 
     Args:
         findings: results to write.
         folder: output folder; existing files are replaced.
         models: scored models; empty if the scores came from a table.
         data: input files; the page and the record contain one hash of all input files.
-        facts: further facts for the page and the record of the run.
+        facts: facts in addition to `findings.facts`.
 
     Returns:
         Facts for the record of the run, and the written files except the page.
@@ -111,7 +111,7 @@ def _run_parts(models: Sequence[Scorer], facts: Mapping[str, Any]) -> list[Part]
 def _models_table(models: Sequence[Scorer]) -> Table:
     """Tabulate how each model scores a sentence.
 
-    The specifications of the models are omitted if all of them equal the names of the models.
+    If every model's specification equals its name, the column of specifications is omitted.
     """
     header = ["model", "specification", "rule", "context", "unit", "fingerprint"]
     rows = [
@@ -148,14 +148,14 @@ def page_table(
     """Format a table for pages and terminals.
 
     Integers have thousands separators, other numbers have three decimals. If there are columns
-    `NAME: low` and `NAME: high`, their cells become an interval in the cell of NAME, such as
-    `0.480 (0.35-0.61)`.
+    `NAME: low` and `NAME: high`, their values are shown as an interval in the column `NAME`, such
+    as `0.480 (0.35-0.61)`.
 
     Args:
         columns: columns of the table.
-        names: columns to show → their headings; by default all columns with their names.
+        names: column to show → heading; by default, every column has its name as heading.
         max_rows: maximum number of rows.
-        having: column = value; only rows with these values are shown.
+        having: values of columns, such as `method="one-prefix"`; other rows are not shown.
     """
     headings = names or {n: n for n in columns if not n.endswith((": low", ": high"))}
     n_rows = len(next(iter(columns.values())))

@@ -83,7 +83,7 @@ class JudgedScores:
 
 @dataclass(frozen=True, eq=False)
 class ScoredJudgements:
-    """Judged sentences and their scores, as read and as evaluated.
+    """Judged sentences and their scores, as read and as evaluated (for example, as z-scores).
 
     Attributes:
         judgements: judgements as read.
@@ -117,7 +117,8 @@ def model_scores(
 ) -> JudgedScores:
     """Score judged sentences.
 
-    A score is nan if the model cannot read the sentence, or gives the sentence probability zero.
+    If one model cannot read a sentence, the scores of this sentence are nan for all models. A score
+    is also nan if the model gives the sentence probability zero.
 
     Raises:
         ModelError, ScoreError, StoreError: see `score_sentences`.
@@ -134,10 +135,11 @@ def published_scores(
 ) -> JudgedScores:
     """Read the scores of judged sentences from a table with a column for each model.
 
-    Rows are matched with judged sentences by the column `id` if this column contains at least one
-    identifier of a judged sentence (see `Judgements.has_ids`). Texts in a column `sentence` must
-    then equal the judged sentences, except for white space and end marks. Otherwise, rows are
-    matched by the column `sentence`.
+    Rows of the table are matched with judged sentences by identifier or by text. They are matched
+    by the column `id` if this column contains at least one identifier of a judged sentence (see
+    `Judgements.has_ids`). In this case, a text in the column `sentence` must equal the judged
+    sentence with the same identifier, except for white space and end marks. In all other cases,
+    rows are matched by the column `sentence`.
 
     Scores of -inf count as missing. The table may also have the format of the published data set
     LI-Adger: a row for each pair, with the columns `gramm_id`, `ungramm_id`, `NAME_gramm` and
@@ -153,8 +155,8 @@ def published_scores(
 
     Raises:
         ScoreError: if a column is missing; if a sentence has two different scores; if a score is
-            +inf; if a judged sentence lacks a score; or if an identifier has different sentences in
-            the table and in the judgements.
+            +inf; if a judged sentence lacks a score and `allow_missing` is not set; or if an
+            identifier has different sentences in the table and in the judgements.
         InputError: if the file cannot be read, or a value is not a number.
     """
     path = Path(path)
@@ -208,8 +210,8 @@ def _read_columns(path: Path) -> Table:
     if not {"gramm_id", "ungramm_id"} <= table.keys():
         return table
     # Each new column joins two columns of the table: the cells of all acceptable sentences, then
-    # the cells of all unacceptable ones. `names` contains new name → template of the two old names,
-    # with {} for "gramm" and "ungramm"
+    # the cells of all unacceptable sentences. `names` maps each new name to a template of the two
+    # old names; "gramm" or "ungramm" replaces {}
     names = {"id": "{}_id", "sentence": "{}_sentence"}
     for name in table:
         if name.endswith("_gramm"):
@@ -225,7 +227,7 @@ def _numeric_columns(table: Table) -> list[str]:
 
     def is_score(name: str) -> bool:
         scores = name.removesuffix("_zscores")
-        # The column NAME_zscores contains the z-scores of the column NAME, not another model
+        # The column NAME_zscores has the z-scores of the column NAME, not scores of another model
         if name.lower() in _NOT_SCORES or (scores != name and scores in table):
             return False
         try:
@@ -254,7 +256,10 @@ def _scores_by_key(
 
 
 def _matching_keys(path: Path, table: Table, judgements: Judgements) -> tuple[list[str], list[str]]:
-    """Return the keys of the rows and of the judged sentences: all identifiers, or all texts."""
+    """Return the keys of the rows of the table, and the keys of the judged sentences.
+
+    The keys are identifiers if rows are matched by identifier; otherwise they are texts.
+    """
     judged = judgements.sentences
     row_ids = [str(value) for value in table.get("id", ())]
     if judgements.has_ids and set(row_ids) & set(judged):

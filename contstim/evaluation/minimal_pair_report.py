@@ -1,7 +1,7 @@
 """Tables, figures and the page of an evaluation on minimal pairs.
 
-A paradigm is a type of minimal pair with one kind of error; a phenomenon comprises paradigms. The
-two sides of a pair are what a method compares: by default, the good and the bad sentence.
+A paradigm is a type of minimal pair with one kind of error; a phenomenon consists of paradigms. A
+method compares two sides of a pair: by default, the good and the bad sentence.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def minimal_pair_findings(evaluation: MinimalPairEvaluation) -> Findings:
 
     paradigms     accuracies by method and paradigm
     phenomena     mean accuracies by method and phenomenon, and overall
-    contrasts     mean accuracies in the contrasts of Warstadt et al. (2020); see `contrasts`
+    contrasts     mean accuracies in groups of paradigms; see `published_contrasts`
     profile       accuracy in bins of length, perplexity and other features
     correlations  correlations of accuracies between models, over paradigms
-    people        people's agreement with the labels
+    people        people's agreement with the labels, which state the acceptable sentences
     pairs         scores of each pair under each model
     ties          number of ties by paradigm
     left_out      sentences that a model cannot score, with reasons
@@ -115,7 +115,10 @@ def _tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
 
 
 def _tie_rows(scores: PairScores) -> Iterator[Row]:
-    """Yield, for each paradigm with ties, the numbers of identical pairs and of tied pairs."""
+    """Yield a row for each paradigm with ties.
+
+    It contains the number of pairs with identical sides, and each model's number of ties.
+    """
     identical = Counter(pair.paradigm for pair in scores.identical)
     paradigms = np.array([pair.paradigm for pair in scores.pairs])
     for name in sorted(set(paradigms[scores.ties.any(axis=1)].tolist())):
@@ -133,7 +136,10 @@ def _pair_rows(scores: PairScores) -> Iterator[Row]:
 
 
 def accuracy_table(evaluation: MinimalPairEvaluation) -> Table:
-    """Tabulate the accuracy, its interval and the number of ties of each column, by method."""
+    """Tabulate accuracies, their intervals and numbers of ties, by method.
+
+    The rows are models, people and published models.
+    """
     rows: list[Row] = []
     for scores in evaluation.scoring.by_method:
         ties = scores.ties.sum(axis=0).tolist()

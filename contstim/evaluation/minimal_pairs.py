@@ -1,7 +1,8 @@
 """Read minimal pairs, people's choices, and published accuracies from the files of BLiMP.
 
 Minimal pairs can also be read from the files of other collections, or from any table. A paradigm is
-a type of minimal pair with one kind of error. The two sides of a pair are what a method compares.
+a type of minimal pair with one kind of error. A method compares two sides of a pair: by default,
+the good and the bad sentence.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     Columns = tuple[str, ...]
 
 PHENOMENON_OF_TERM = {"s-selection": "argument_structure"}
-"""Term in BLiMP's files (13 terms) → phenomenon in the paper (12 phenomena)."""
+"""Term in BLiMP's files (13 terms) → phenomenon in the paper (12 phenomena), if they differ."""
 
 AGREEMENT = ("individual", "majorities", "items", "answers")
 """Keys of the results of `read_human_agreement`."""
@@ -66,7 +67,7 @@ _ENDINGS = (".jsonl", ".csv", ".tsv", ".parquet")
 _UNSPACED = re.compile(
     "[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
 )
-# The file of people's answers has a row for each worker and set of five pairs. The condition
+# A row of the file of people's answers has one worker's answers to five pairs. The condition
 # `wh_islandans2` means: paradigm `wh_island`, and the second sentence is acceptable
 _CONDITION = re.compile(r"(?P<paradigm>.+)ans(?P<answer>[12])")
 _ANSWERS = Path("raw_results/all_outputs/human_responses.csv")
@@ -106,11 +107,11 @@ class MinimalPair(SentencePair):
 
     Attributes:
         phenomenon: phenomenon of the paradigm.
-        one_prefix: sides for `Method.ONE_PREFIX`; None if the method does not apply. The sides are
-            the critical words of the good and of the bad sentence, after the same prefix.
-        two_prefix: sides for `Method.TWO_PREFIX`; None if the method does not apply. The sides are
-            the same critical words after two prefixes: one from the good sentence, one from the bad
-            sentence.
+        one_prefix: sides for `Method.ONE_PREFIX`; None if the method does not apply. The sides have
+            the same prefix, followed by the critical words of the good or of the bad sentence.
+            Critical words are the words whose probabilities are compared.
+        two_prefix: sides for `Method.TWO_PREFIX`; None if the method does not apply. The sides have
+            the same critical words, after the prefix of the good or of the bad sentence.
     """
 
     phenomenon: str
@@ -127,10 +128,11 @@ class MinimalPair(SentencePair):
 
 
 def sample_pairs(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[MinimalPair]:
-    """Sample `size` pairs of each paradigm, or all pairs of a smaller one, in the order of `pairs`.
+    """Sample `size` pairs of each paradigm; return the sample in the order of `pairs`.
 
-    The sample of a paradigm depends only on the seed, the size, and the paradigm's name and number
-    of pairs. With the same seed, a smaller sample is part of a larger one.
+    If a paradigm has fewer pairs, all its pairs are returned. The sample of a paradigm depends only
+    on the seed, the size, and the paradigm's name and number of pairs. With the same seed, a
+    smaller sample is part of a larger sample.
     """
     rows = grouped((pair.paradigm, row) for row, pair in enumerate(pairs))
     chosen: list[int] = []
@@ -169,7 +171,8 @@ def read_minimal_pairs(
     Tables have the columns of a known collection (see `COLLECTIONS`), or columns that `find_pairs`
     recognizes. The prefix methods need BLiMP's additional columns: `one_prefix_prefix`,
     `one_prefix_word_good` and `one_prefix_word_bad`; `two_prefix_prefix_good`,
-    `two_prefix_prefix_bad` and `two_prefix_word`. A cell may contain several words.
+    `two_prefix_prefix_bad` and `two_prefix_word`. A cell of these columns may contain several
+    words.
 
     The settings define the size and seed of a sample. `say` receives a message if columns were
     found by `find_pairs`.
@@ -223,7 +226,9 @@ def read_minimal_pairs(
                 )
             pairs.append(pair)
         _refuse_unsegmented(file, pairs[-len(rows) :])
-        if not is_known:  # identifiers then contain the file's name, so they differ between files
+        # Without a known collection, identifiers contain the file's name. They differ between files
+        # even if the files contain the same pairs, so compare the sentences
+        if not is_known:
             _refuse_second_version(file, pairs[-len(rows) :], file_of_texts)
     if not pairs:
         raise InputError(f"{join_names(paths)} contains no pairs, because there are no rows.")
@@ -231,7 +236,10 @@ def read_minimal_pairs(
 
 
 def _find_columns(file: Path, rows: Sequence[Row]) -> PairTable:
-    """Return rows, columns, and the name of the collection or a description; see `PairTable`."""
+    """Return rows, their columns, and a description of the columns; see `PairTable`.
+
+    The description of a known collection is its name.
+    """
     fitting: dict[Columns, str] = {}
     for collection, names in COLLECTIONS.items():
         needed = {part for name in names for part in name.split("+")}
@@ -343,8 +351,8 @@ def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
 
     The label of a pair states which sentence is acceptable. A worker's choices count if the
     assignment is approved and the worker reports fluent or native English. Attention checks and
-    unanswered pairs are left out. With these rules, the results equal the published summary.
-    Without a file, the result is empty.
+    unanswered pairs are left out. With these rules, the results equal the published summary. If
+    `path` is None, the result is empty.
 
     Returns:
         Results by paradigm. `individual`: proportion of choices of the acceptable sentence,
@@ -398,7 +406,7 @@ def _choices(row: Mapping[str, str]) -> Iterator[tuple[str, tuple[tuple[str, str
 def read_published_accuracies(path: Path | str | None) -> dict[str, dict[str, float]]:
     """Read accuracies of published models by paradigm (`raw_results/summary/models_summary.jsonl`).
 
-    The rows of averages over paradigms are skipped. Without a file, the result is empty.
+    The row of averages over paradigms is skipped. If `path` is None, the result is empty.
 
     Raises:
         InputError: if the file cannot be read, has no field `UID`, or an accuracy is not a number.

@@ -25,9 +25,9 @@ MAX_SECONDS = 20.0
 """Seconds after which no further block of sentences is scored."""
 
 WORSE_CONTEXT = 3.0
-"""A warning is given if sentences gain more than this number of nats after another context.
+"""A warning is given if another context raises the mean score of sentences by more nats than this.
 
-The context is the text that a model reads before a sentence. The gain is a mean over sentences.
+The context is the text that a model reads before a sentence.
 """
 
 
@@ -89,7 +89,11 @@ def model_overview(scorer: Scorer) -> ModelOverview:
 def score_within(
     scorer: Scorer, sentences: Sequence[Sentence], seconds: float
 ) -> tuple[FloatArray, float]:
-    """Score sentences for a number of seconds; return the scores and the elapsed seconds."""
+    """Score the first sentences until `seconds` have elapsed.
+
+    Returns:
+        The scores, and the elapsed seconds.
+    """
     blocks: list[FloatArray] = []
     began, done, size = perf_counter(), 0, 2
     while done < len(sentences) and perf_counter() - began < seconds:
@@ -121,8 +125,8 @@ def context_scores(
 
     Keys are conventions of the model, each with one of the contexts. A convention describes how a
     model scores a sentence. The current context of the model and the default context are
-    candidates, too. After `seconds`, no further context is scored. The first two contexts are
-    always scored.
+    candidates, too. The first two contexts are always scored. After `seconds`, no other context is
+    scored.
     """
     scores: dict[Convention, float] = {}
     began, candidates = perf_counter(), scorer.candidate_contexts()
@@ -142,12 +146,12 @@ def context_scores(
 def context_gain(scorer: Scorer, *, n: int, seconds: float) -> dict[str, Any] | None:
     """Compare a model's context with other contexts; return None if the model reads no context.
 
-    The contexts are compared on generated sentences: those of `n` sentences that the model can
-    score. `context_scores` describes `seconds`.
+    For the comparison, `n` sentences are generated; sentences that the model cannot score are not
+    used. `context_scores` describes `seconds`.
 
     Returns:
         `own`: context of the model. `best`: context with the highest mean score. `nats`: mean score
-        with `best` minus mean score with `own`, per sentence.
+        of a sentence with `best` minus mean score with `own`.
 
     Raises:
         ModelError: see `model_overview`.
@@ -160,7 +164,10 @@ def context_gain(scorer: Scorer, *, n: int, seconds: float) -> dict[str, Any] | 
 
 
 def context_caution(specification: str, *, own: str, best: str, nats: float) -> str:
-    """Return a warning if `nats` exceeds `WORSE_CONTEXT`, otherwise ""; see `context_gain`."""
+    """Return a warning if `nats` exceeds `WORSE_CONTEXT`, otherwise an empty text.
+
+    The arguments come from `context_gain`.
+    """
     if nats <= WORSE_CONTEXT:
         return ""
     return (

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Each row is a pair. Names of columns are in the order of `COLLECTIONS`; the name of a missing
     column is empty.
     """
-    _Pairs = list[tuple[str, int, int]]  # identifier, row of the good and of the bad sentence
+    _Pairs = list[tuple[str, int, int]]  # identifier, row of the good sentence, row of the bad one
 
 _ADJECTIVES = (
     *(("good", "bad"), ("acceptable", "unacceptable"), ("grammatical", "ungrammatical")),
@@ -64,8 +64,9 @@ REMEDY = (
 def find_pairs(file: Path, rows: Sequence[Row]) -> PairTable | None:
     """Find the pairs of a table by the names and values of its columns.
 
-    Without a column of paradigms, all pairs of the file belong to one paradigm. The result is None
-    if the table has none of the two forms at the top of this module.
+    A paradigm is a type of minimal pair. Without a column of paradigms, all pairs of the file
+    belong to one paradigm. The result is None if the table has neither of the two forms at the top
+    of this module.
 
     Raises:
         InputError: if several columns are candidates for the same content (the message names the
@@ -88,7 +89,7 @@ def find_pairs(file: Path, rows: Sequence[Row]) -> PairTable | None:
 def _find_sides(file: Path, rows: Sequence[Row]) -> tuple[str, str] | None:
     """Find the columns of the good and the bad sentence."""
     columns = {_normalise(name): name for name in rows[0]}
-    # A column of sentences has letters; a column such as `correct` may have numbers
+    # A column of sentences has letters. A column named `correct` may instead have verdicts: 1 or 0
     candidates = [
         (columns[first], columns[second])
         for first, second in _SIDES
@@ -118,7 +119,7 @@ def _join_rows(file: Path, rows: Sequence[Row], paradigm: str) -> tuple[Sequence
     conditions = [name for name in _matching_columns(rows, _CONDITION) if name != label][:1]
     pairs: list[_Pairs] = []
     for item in items:
-        # If an item has a pair in each condition, item and condition identify a pair
+        # If an item has a pair in each condition, item and condition together identify a pair
         for key in ([item], [item, *conditions]):
             if (candidate := _group_pairs(rows, [paradigm, *key], label)) is not None:
                 if candidate not in pairs:
@@ -144,7 +145,11 @@ def _join_rows(file: Path, rows: Sequence[Row], paradigm: str) -> tuple[Sequence
 
 
 def _group_pairs(rows: Sequence[Row], key: Sequence[str], label: str) -> _Pairs | None:
-    """Group rows by the columns `key`; None if a group is not one good and one bad sentence."""
+    """Group rows by the columns `key` to pairs of a good and a bad sentence.
+
+    The result is None if a group lacks one of the two sentences, or has several good or several bad
+    sentences.
+    """
     groups: dict[tuple[str, ...], dict[bool | None, int]] = {}
     for n, row in enumerate(rows):
         cells = tuple("" if is_missing(row.get(name)) else str(row[name]) for name in key)

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class JudgedSet:
-    """Probabilities of classifiers for a set of labelled sentences.
+    """Labelled sentences, and the probabilities that classifiers give to the label `acceptable`.
 
     Attributes:
         name: name of the set.
         sentences: sentences that every classifier can read.
-        probabilities: probabilities of the label acceptable, (n_sentences, n_classifiers).
+        probabilities: probabilities of the label `acceptable`, (n_sentences, n_classifiers).
         left_out: sentences that a classifier cannot read.
-        features: feature → mask of the sentences that have it, (n_sentences,).
+        features: feature → mask of the sentences that have the feature, (n_sentences,).
     """
 
     name: str
@@ -73,7 +73,8 @@ def judge(
 
 def matthews(labels: BoolArray, predicted: BoolArray) -> float:
     """Compute the Matthews correlation; 0 if labels or predictions are constant."""
-    yes, no = predicted[labels], predicted[~labels]  # of acceptable and unacceptable sentences
+    # Predictions for the acceptable sentences, and for the unacceptable sentences
+    yes, no = predicted[labels], predicted[~labels]
     tp, fn, fp, tn = (int(n) for n in (yes.sum(), (~yes).sum(), no.sum(), (~no).sum()))
     # Python integers, because the product of four counts may exceed 64 bits
     product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
@@ -82,7 +83,7 @@ def matthews(labels: BoolArray, predicted: BoolArray) -> float:
 
 def majority(probabilities: FloatArray) -> BoolArray:
     """Return the majority vote, (n_sentences,); the mean probability decides ties."""
-    # A vote is 1 if the probability of the label acceptable is above one half, otherwise -1
+    # A vote is 1 if the probability of the label `acceptable` is above one half, otherwise -1
     votes = np.sign((probabilities > 0.5) - 0.5).sum(axis=1)
     mean_accepts = (probabilities - 0.5).sum(axis=1) > 0
     decisions: BoolArray = np.where(votes == 0, mean_accepts, votes > 0)
@@ -96,7 +97,7 @@ def summarise_correlations(labels: BoolArray, probabilities: FloatArray) -> Row:
 
     Returns:
         `sentences`: number of sentences. `mean`, `sd`, `maximum`: statistics of the correlations.
-        `sd` is the standard deviation of the sample, and nan for one classifier. `majority`:
+        `sd` is the standard deviation of the sample; it is nan for a single classifier. `majority`:
         correlation of the majority vote.
     """
     correlations = [matthews(labels, column > 0.5) for column in probabilities.T]
@@ -155,7 +156,8 @@ def restart_findings(sets: Sequence[JudgedSet], classifiers: Sequence[Classifier
     restarts     Matthews correlation and accuracy of each classifier on each set
     summary      mean, standard deviation and maximum of the Matthews correlations on each set, and
                  the correlation of the majority vote
-    features     a summary for the sentences with each feature; omitted if there are no features
+    features     the values of `summary` for the sentences with each feature; omitted if there are
+                 no features
     predictions  for each sentence, the probability that each classifier gives to the label
                  `acceptable`, and the majority vote
     left_out     sentences that a classifier cannot read, with reasons

@@ -1,6 +1,7 @@
 """Score the sentences of a benchmark, and both sides of minimal pairs, with several models.
 
-The two sides of a pair are what a method compares: by default, the good and the bad sentence.
+A method compares two sides of a pair: by default, the good and the bad sentence. The other methods
+compare words after a prefix; see `Method`. A paradigm is a type of minimal pair.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ class LeftOut:
 def readable_by(
     models: Sequence[Scorer], sentences: Sequence[Sentence]
 ) -> tuple[list[int], list[LeftOut]]:
-    """Return the indices of sentences that every model can score, and the other sentences."""
+    """Return the indices of the sentences that every model can score, and list the other sentences.
+
+    The list has an entry for each sentence and model that cannot score it.
+    """
     left_out = [
         LeftOut(sentence.text, model.name, reason)
         for model in models
@@ -65,8 +69,8 @@ def score_readable(
     """Score the distinct sentences that every model can score, and list the other sentences.
 
     A sentence that one model cannot score is left out for all models, so that models are compared
-    on the same sentences. Rows are in the order of the first occurrence. `score_sentences`
-    describes the arguments.
+    on the same sentences. Rows of the result have the order in which the sentences first occur.
+    `score_sentences` describes the arguments.
 
     Raises:
         ModelError, ScoreError, StoreError: see `score_sentences`.
@@ -92,7 +96,7 @@ class PairScores(MinimalPairScores):
     unread: Counter[str] = field(default_factory=Counter)
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns of the table, beginning with the method."""
+        """Return the scores as the columns of a table; the first column names the method."""
         return {"method": [self.method.value] * len(self.pairs)} | super().columns()
 
     @cached_property
@@ -144,8 +148,8 @@ def score_pairs(
 
     If one model cannot read a side of a pair, the pair is left out for all models.
 
-    `progress` is a function of the number of texts and the method. This function returns the
-    callback for `score_sentences`.
+    `progress` is called once for each method, with the number of texts and the name of the method.
+    It returns the callback for `score_sentences`.
 
     Raises:
         InputError: if no model can compare a pair by any of the methods.

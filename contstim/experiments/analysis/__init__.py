@@ -1,9 +1,9 @@
-"""From ratings and scores to results: which model predicts people best, and how certain that is.
+"""From ratings and scores to results: which model predicts people best, with what certainty.
 
 ratings      ratings of trials, log-probabilities of models, and the trials that evaluate each model
 measures     how well log-probability ratios predict ratings; noise ceilings, which measure how
              well participants predict one another
-reliability  how certain people's preference on each trial is
+reliability  certainty of people's preference on each trial
 agreement    agreement of models with models, people with people, and people with rivals (the two
              models that a trial targets); the trials on which each model fails worst
 crossed      variance of a mean for new people and new items, in closed form, for one experiment or
@@ -18,11 +18,12 @@ regression   regressions of choices on log-probability ratios, with standard err
              people and items
 trivial_rivals simple rules that predict choices, and tests of models against these rules
 mixed/       ordinal mixed models of ratings, with random effects of people and items
-controls     alternative explanations of preferences: tokens, word frequency, any feature
-run          all results at once
+controls     alternative explanations of preferences: number of tokens, word frequency, or any other
+             feature of sentences
+run          computation of all results
 tables       the results as tables
 figures      the results as figures
 page         the folder of an analysis: tables, figures, a page, and a methods text
 """
 
-SMALLEST_EFFECT = 0.03  # smaller differences of accuracies or cosines are negligible
+SMALLEST_EFFECT = 0.03  # smaller differences between two accuracies or two cosines are negligible

@@ -1,9 +1,10 @@
 """Agreement of models with models, people with people, and people with rival models.
 
-Rivals are two models that a trial targets. In a natural-synthetic trial, the rivals have roles: one
-model accepts the synthetic sentence, the other model rejects it. Other functions find trials whose
-scores contradict the roles, and list the trials on which each model fails worst. `pair_results`
-evaluates each pair of rivals on the trials that target this pair.
+Rivals are two models that a trial targets: the trial was made because these models disagree about
+its sentences. In a natural-synthetic trial, the rivals have roles: one model accepts the synthetic
+sentence, the other model rejects it. `orientations` counts trials whose scores contradict the
+roles. `failures` lists the trials on which each model fails worst. `pair_results` evaluates each
+pair of rivals on the trials that target this pair.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 
 def model_agreement(ratings: Ratings, condition: Condition) -> FloatArray:
-    """Return the share of a condition's trials in which two models prefer the same sentence.
+    """Return, for every two models, the share of trials in which they prefer the same sentence.
 
-    A tie counts one half. The matrix, (n_models, n_models), is symmetric with 1 on the diagonal. If
-    the condition has no trials, all values are nan.
+    Only trials of the condition count. A tie counts one half. The matrix, (n_models, n_models), is
+    symmetric with 1 on the diagonal. If the condition has no trials, all values are nan.
     """
     signs = [np.sign(g.ratios[:, _condition_mask(g, condition)]) for g in ratings.groups]
     preferred = np.concatenate(signs, axis=1)
@@ -46,11 +47,11 @@ def model_agreement(ratings: Ratings, condition: Condition) -> FloatArray:
 
 
 def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
-    """Return the share of ratings that agree with the row's model rather than the column's model.
+    """Return the share of ratings that agree with the row's model, (n_models, n_models).
 
-    Only trials that target these two models count. The shape is (n_models, n_models); a cell is nan
-    if there are no such trials. Cells [i, j] and [j, i] sum to 1 if the two models disagree on all
-    these trials.
+    For a cell, only trials count that target the row's model and the column's model. The cell is
+    nan if there are no such trials. Cells [i, j] and [j, i] sum to 1 if the two models disagree on
+    all these trials.
     """
     n_models = len(ratings.models)
     sums, counts = np.zeros((2, n_models, n_models))
@@ -67,7 +68,7 @@ def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
 
 
 def role_preferences(ratings: Ratings) -> list[Row]:
-    """Count preferences in natural-synthetic trials, for each accepting and rejecting model."""
+    """Count preferences in natural-synthetic trials, by accepting model and rejecting model."""
     counts: dict[tuple[str, ...], list[tuple[int, int, int]]] = {}
     for trial, rated in rated_trials(ratings, Condition.NATURAL_SYNTHETIC):
         preferred = Counter(map(ratings.scale.preferred, rated.tolist()))  # 0 for neither
@@ -82,7 +83,7 @@ def role_preferences(ratings: Ratings) -> list[Row]:
 
 
 def near_unanimity(ratings: Ratings, share: float = 0.9) -> list[Row]:
-    """Count the trials of each condition in which at least `share` of people prefer one sentence.
+    """Count, for each condition, the trials in which at least `share` of people prefer a sentence.
 
     Ratings without a preference count for neither sentence.
     """
@@ -116,12 +117,13 @@ def rated_trials(ratings: Ratings, condition: Condition) -> Iterator[tuple[Trial
 
 
 def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:
-    """Count the trials of each controversial condition, and trials that contradict models' roles.
+    """Count the trials of each condition, and the trials whose scores contradict the models' roles.
 
-    A role states which sentence of a trial a model should prefer.
-    Scores of a natural-synthetic trial agree with the roles if the rejecting model finds the
-    synthetic sentence less likely than the natural one. In all other conditions, scores agree if
-    model_1 finds sentence_1 less likely than sentence_2, and model_2 finds sentence_1 more likely.
+    Only conditions in which the two models of a trial should disagree are counted. A role states
+    which sentence of a trial a model should prefer. Scores of a natural-synthetic trial agree with
+    the roles if the rejecting model finds the synthetic sentence less likely than the natural
+    sentence. In all other conditions, scores agree with the roles if model_1 finds sentence_1 less
+    likely than sentence_2, and model_2 finds sentence_1 more likely than sentence_2.
 
     Returns:
         Condition → (number of trials, number of trials whose scores contradict the roles).
@@ -131,9 +133,9 @@ def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:
         for trial, ratios in zip(group.trials, group.ratios.T, strict=True):
             ratio_by_model = dict(zip(ratings.models, ratios.tolist(), strict=True))
             if trial.condition is Condition.NATURAL_SYNTHETIC:
-                # sentence_1 is the natural sentence. The accepting model is not checked, because it
-                # finds both sentences about equally likely, so the sign of its ratio is not
-                # informative.
+                # sentence_1 is the natural sentence. The accepting model is not checked: it finds
+                # both sentences about equally likely, so the sign of its log-probability ratio is
+                # not informative.
                 agreements[trial.condition].append(ratio_by_model[roles(trial)[1]] < 0)
             elif trial.condition in CONTROVERSIAL:
                 agreements[trial.condition].append(
@@ -145,11 +147,12 @@ def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:
 def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> Iterator[Row]:
     """Yield a row for each pair of models that trials of a condition target.
 
-    Values and ceilings are computed on the trials that target this pair. Both are means over the
-    participants who rated these trials.
+    A row has the value of each model under `measure`, and the noise ceilings, which show how well
+    participants predict one another. Values and ceilings are computed on the trials that target
+    this pair. Both are means over the participants who rated these trials.
     """
     for pair in rivals(ratings, condition):
-        masks = []  # for each group, (n_models, n_trials); only the rows of the pair have True
+        masks = []  # for each group, (n_models, n_trials); only the rows of both rivals have True
         for group in ratings.groups:
             are_targets = [{t.model_1, t.model_2} == set(pair) for t in group.trials]
             columns = _condition_mask(group, condition) & are_targets
@@ -174,18 +177,18 @@ def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> It
 def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
     """List the trials that contribute most to each model's error, worst first (2023, Tables 1-3).
 
-    `scope` is a kind of trials. A trial is listed only if most people with a preference chose the
-    sentence that the model finds less likely.
+    `scope` is a kind of trials, such as random natural pairs. A trial is listed only if most people
+    with a preference chose the sentence that the model finds less likely.
 
     The signed-rank cosine of the model and a participant is a sum with one term for each trial. A
     trial's contribution (`error`) is its term with the opposite sign, averaged over participants.
     If answers are choices, the contribution is the share of participants who chose the less likely
     sentence, divided by the number of trials. In this case, trials with equal contributions are
-    ordered by the absolute ratio, largest first.
+    ordered by the absolute log-probability ratio, largest first.
 
-    A row has two sentences: the one that people prefer, and the one that the model prefers. For
-    both sentences, the row has the log-probabilities (nats) under the model and its rival, and the
-    number of participants who chose the sentence.
+    A row has two sentences: one that people prefer, and one that the model prefers. For each
+    sentence, the row has the log-probabilities (nats) under the model and its rival, and the number
+    of participants who chose the sentence.
     """
 
     def order(row: Row) -> tuple[float, float]:
@@ -211,8 +214,9 @@ def _failures(
     preferences = group.preferences[:, columns]
     ratios = group.ratios[models.index(model), columns]
     # A trial's term is its part of the cosine's numerator, divided by the denominator. The
-    # denominator is the root of the product of both sums of squares (2023, Eq. 9). The denominator
-    # is smaller for participants with fewer preferences, so their ranks get more weight.
+    # denominator is the root of the product of two sums of squared ranks: the model's and the
+    # participant's (2023, Eq. 9). The denominator is smaller for participants with fewer
+    # preferences, so the ranks of these participants get more weight.
     k, n = np.count_nonzero(ratios), len(columns)
     squares, full_square = measures.rank_squares(preferences), n * (n + 1) * (2 * n + 1) / 6
     weights = np.sqrt(

@@ -34,7 +34,7 @@ __all__ = ["count_tokens", "feature_preferences", "read_features", "token_count_
 Features: TypeAlias = "Mapping[str, Mapping[str, float]]"
 """Feature (or model) → `Sentence.text` → value."""
 
-MOST_FEATURES = 1_000  # maximum number of columns; each is tested against each model
+MOST_FEATURES = 1_000  # maximum number of columns; each feature is tested for each model
 
 _LEVEL = 0.95  # confidence level of intervals
 
@@ -85,11 +85,12 @@ def count_tokens(
 def token_count_control(ratings: Ratings, counts: Features) -> list[Row]:
     """Test for each model whether its preferences follow the number of tokens.
 
-    A sub-word model may find a sentence unlikely because its words are split into many tokens. A
-    binomial test counts how often the sentence that the model prefers has fewer tokens (2023, Table
-    S2). The test uses the controversial trials that target the model. A second test uses only the
-    trials in which people prefer the other sentence, which are the model's errors. The 2023 study
-    tested only two transformers, and used only pairs of synthetic sentences.
+    A sub-word model may find a sentence unlikely because the words of the sentence are split into
+    many tokens. A binomial test counts how often the sentence that the model prefers has fewer
+    tokens (2023, Table S2). The test uses the controversial trials that target the model: trials
+    that were selected because the model and another model disagree. A second test uses only the
+    model's errors: trials in which people prefer the other sentence. The 2023 study tested only two
+    transformers, and used only pairs of synthetic sentences.
 
     `counts` are model → sentence → number of tokens; models without counts are not tested.
 
@@ -97,9 +98,9 @@ def token_count_control(ratings: Ratings, counts: Features) -> list[Row]:
         A row for each model over all its trials, then a row for each model over its errors
         (`errors_only`). `equal` counts trials with equal numbers of tokens, which are not tested.
         `pairs` counts the tested trials. `fewer` counts the tested trials in which the model
-        prefers the sentence with fewer tokens. `share` is fewer / pairs, with its exact 95 %
-        interval (Clopper & Pearson). The p-value is from a two-sided binomial test against one
-        half. Without pairs, these values are nan.
+        prefers the sentence with fewer tokens. `share` is `fewer` / `pairs`; `low` and `high` are
+        the ends of its exact 95 % interval (Clopper & Pearson). The p-value is from a two-sided
+        binomial test against one half. If `pairs` is 0, share, interval and p-value are nan.
 
     Raises:
         InputError: if a model with counts has no log-probabilities, or a sentence has no count.
@@ -129,7 +130,7 @@ def _adjust_family(rows: list[Row], p_values: list[float], trials_text: str) -> 
 def _token_count_test(side: FloatArray, difference: FloatArray) -> Row:
     from scipy.stats import binomtest
 
-    # Negative if the model prefers the sentence with fewer tokens
+    # `decided` is negative if the model prefers the sentence with fewer tokens
     decided = (side * difference)[(side != 0) & (difference != 0)]
     fewer, pairs = int((decided < 0).sum()), len(decided)
     results = dict.fromkeys(("share", "low", "high", "p_value"), np.nan)
@@ -141,7 +142,7 @@ def _token_count_test(side: FloatArray, difference: FloatArray) -> Row:
 
 
 def feature_preferences(ratings: Ratings, features: Features) -> list[Row]:
-    """Compare the preferences of models and people for a feature (2023, Fig. S7).
+    """Compare the preferences of models and people for high values of a feature (2023, Fig. S7).
 
     Only trials of two synthetic sentences are used, as in the published figure. A trial is left out
     if the model has no preference, or if equally many people prefer each sentence.
@@ -170,8 +171,8 @@ def feature_preferences(ratings: Ratings, features: Features) -> list[Row]:
 
 
 def _feature_preference(side: FloatArray, people: FloatArray, difference: FloatArray) -> Row:
-    # Feature of the preferred sentence minus that of the rejected sentence
     decided = (side != 0) & (people != 0)
+    # Value of the feature in the preferred sentence, minus its value in the rejected sentence
     by_model, by_people = (difference * side)[decided], (difference * people)[decided]
     differences, n = by_model - by_people, len(by_model)
     # If all differences are equal, `std` may be slightly above 0 because of rounding errors

@@ -1,11 +1,12 @@
 """Variance of results for new people and new items, with both as random factors.
 
-All participants in a group rate the same trials, so answers are crossed: two answers share a
-person, an item, or neither. A bootstrap that resamples people and items at once counts the variance
-of single answers up to three times (Schütt et al. 2023, eLife 12:e82566). The corrected variance of
+All participants in a group rate the same trials, so people and items are crossed: each person has
+an answer to each item. A bootstrap that resamples people and items at once counts the variance of
+single answers up to three times (Schütt et al. 2023, eLife 12:e82566). The corrected variance of
 Schütt et al. is 2 (a + b) - c, with factors for small samples. Here a, b and c are the variances if
-only people, only items, or both are resampled. For means, the corrected variance has a closed form,
-and a jackknife over items extends it to the cosine. With n people and k items in a group,
+only people, only items, or both are resampled. For means, such as accuracies, the corrected
+variance has a closed form. For the signed-rank cosine, this form is applied to a jackknife, which
+leaves out one item at a time. With n people and k items in a group,
 
     variance of a group's mean = P / n + I / k + R / (n k),
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
 
+# Populations to which a variance generalises
 BOTH = "people and items like these"
 ITEMS = "items like these, for this participant"
 PEOPLE = "people like these, on this trial"
@@ -55,10 +57,11 @@ class GroupJackknife:
         values: (…, n_participants, 2 n_models), results; nan where no trial evaluates a model.
             Ceilings are also nan for a group of one participant.
         influence: (…, n_participants, 2 n_models, n_trials), influence of each trial on a result, 0
-            for trials that do not evaluate a model. The sum of squares over trials is the jackknife
-            variance of the result.
+            for trials that do not evaluate the model. The sum of squares over trials is the
+            jackknife variance of the result.
         mask: which trials each result uses, (2 n_models, n_trials).
-        items: (n_trials,), number of the sentence pair; the same in all groups that saw it.
+        items: (n_trials,), number of each trial's sentence pair. A pair has the same number in all
+            groups.
     """
 
     values: FloatArray
@@ -72,7 +75,7 @@ class Block:
     """A model's values (or differences, see `blocks_of`) for all people who rated the same items.
 
     Attributes:
-        values: (…, n_people).
+        values: (…, n_people), value or difference of each person.
         influence: (…, n_people, n_items); see `GroupJackknife`.
         items: (n_items,), numbers in ascending order.
         weights: (n_people,), weight of each person in the overall mean.
@@ -106,9 +109,12 @@ class VarianceComponents:
             between items, and the rest. Standardised differences are in units of its square root.
         person: variance of people's values, including `answers`.
         answers: part of `person` that single answers explain (R / k, see the module).
+        people: number of people.
         items_each: number of different items, divided by `Block.means`.
         independent: number of independent units: `items_each`, or the number of people if there is
             only one trial.
+        population: people and items to which `variance` generalises, such as `BOTH`.
+        note: remark about the computation of the variance; may be empty.
     """
 
     variance: FloatArray
@@ -170,8 +176,8 @@ def jackknife(
 def _influence(without: FloatArray) -> FloatArray:
     """Return the influence of each of k trials, given the results without each trial, (…, k)."""
     # If results are means of y, the result without trial t is (y_t - mean) / (k - 1) below the mean
-    # of all results in `without`. With the factor, the sum of squares of influences is the variance
-    # of a mean, s^2 / k.
+    # of all results in `without`. Because of the factor √((k - 1) / k), the sum of squares of the
+    # influences is the variance of a mean, s^2 / k.
     k = without.shape[-1]
     return np.asarray(np.sqrt((k - 1) / k) * (without.mean(axis=-1, keepdims=True) - without))
 
@@ -206,7 +212,7 @@ def blocks_of(
     """Return the blocks of all groups for a model's value, or for a difference.
 
     A group is left out if it lacks the value, or one of the two values of the difference. Groups
-    that saw the same items are one block.
+    that saw the same items form one block.
 
     Args:
         groups: results of the groups.
@@ -250,9 +256,10 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
     """Return the variance of the mean over all people, for new people and items.
 
     People and items are assumed to have the same variances in all blocks, so a block with a single
-    person is also used. With B > 1 blocks, the variance is computed between blocks in three cases:
-    a block has no spare item (`Block.spare_items`), all blocks together have fewer than B - 1 spare
-    items, or there are fewer than 2 B - 1 people. Each block is then one observation.
+    person can also be used. With B > 1 blocks, each block is one observation in three cases: a
+    block has no spare item (`Block.spare_items`), all blocks together have fewer than B - 1 spare
+    items, or there are fewer than 2 B - 1 people. In these cases, the variance is computed between
+    blocks.
 
     `reason` is the note of the result if there are no blocks.
     """
@@ -271,9 +278,9 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
         why = "participants" if enough_items else "trials"
         note = f"the variance is that between groups, because there are too few {why} in a group"
     elif freedom and sum(spare):
-        # If people hardly differ, their estimated contribution is negative as often as positive.
-        # The contribution is not limited to 0, because intervals of designs with many groups of one
-        # person would become too wide.
+        # If people hardly differ, their estimated contribution is negative as often as positive. A
+        # negative contribution is not replaced by 0: with many groups of one person, intervals
+        # would become too wide.
         variance = np.maximum(items + weight * (person - answers), weight * person)
         terms = np.stack([items, weight * person, weight * answers])
         people_freedom = [np.full(items.shape, float(n)) for n in (freedom, answers_freedom)]
@@ -321,15 +328,15 @@ def _over_items(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, FloatA
     variance = squares.sum(axis=-1)
     freedom = _satterthwaite(within, np.array([block.spare_items for block in blocks]))
     freedom = np.minimum(freedom, len(starts) - 1.0)
-    # A few items with strong preferences may have most of the influence, so their variance is less
-    # certain than the number of items suggests. A variance v has 2 v^2 / (variance of v) degrees of
-    # freedom (O'Neill 2014). Here v is a sum of squares, so its variance follows from the variance
-    # of the squares.
+    # If a few items with strong preferences have most of the influence, the variance between items
+    # is less certain than the number of items suggests. A variance v has 2 v^2 / (variance of v)
+    # degrees of freedom (O'Neill 2014). Here v is a sum of squares, so the variance of v follows
+    # from the variance of the squares.
     uncertain = (squares**2).sum(axis=-1)
     uncertain = uncertain - sum(v**2 / len(b.items) for v, b in zip(within, blocks, strict=True))
     fewer = np.divide(2 * variance**2, uncertain, out=np.copy(freedom), where=uncertain > 0)
     freedom = np.maximum(1.0, np.minimum(freedom, fewer))
-    # If no item is shared, the difference is a rounding error and is set to 0
+    # If no two blocks share an item, the difference is a rounding error and is set to 0
     shared = np.maximum(0.0, variance - within.sum(axis=0)) * (len(starts) < len(numbers))
     return variance, freedom, shared
 
@@ -360,7 +367,11 @@ def _between_blocks(blocks: Sequence[Block]) -> FloatArray:
 def _satterthwaite(
     terms: FloatArray, freedom: FloatArray | IntArray, total: FloatArray | None = None
 ) -> FloatArray:
-    """Return the degrees of freedom of the sum of variances over the first axis."""
+    """Return Satterthwaite's degrees of freedom of a sum of variances.
+
+    The first axis of `terms` and of `freedom` has the variances and their degrees of freedom. The
+    sum is replaced by `total`, if this is not None.
+    """
     freedom = freedom.reshape(freedom.shape + (1,) * (terms.ndim - freedom.ndim))
     total = terms.sum(axis=0) if total is None else total
     shape = np.zeros(terms.shape)

@@ -1,18 +1,18 @@
 """E-values and a verdict from pairwise judgements, valid however often we look at the data.
 
 Each pair of models is a match. In every match we bet one euro that the first model is better, and
-one euro that the second model is better. All participants who saw the same items are a list, and
-each list is one round. The outcome x of a round, from -1 to 1, is the share of answers for the
-first model minus the share for the second one. A bet that stakes the share l of the money
+one euro that the second model is better. All participants who saw the same items form a list, and
+each list is one round of the bets. The outcome x of a round, from -1 to 1, is the share of answers
+for the first model minus the share for the second model. A bet that stakes the share l of the money
 multiplies the money by 1 + l·x:
 
     bet of .3 on a       the list prefers a by .5    1.00 · (1 + .3 · .5) = 1.15 euros
                          the next prefers b by .2    1.15 · (1 - .3 · .2) = 1.08 euros
 
-E[a,b] is the mean money of eight such bets on a, which stake different shares. If a is no better
-than b, each round is at best fair. The money then reaches 1/α with a probability of at most α,
-whenever we look (Ville 1939; Waudby-Smith & Ramdas 2024, *Estimating means of bounded random
-variables by betting*).
+The e-value E[a,b] is the mean money of eight such bets on a, which stake different shares. If a is
+no better than b, no round is better than fair: the expected money does not grow. In this case, the
+probability that the money ever reaches 1/α is at most α, however often we look (Ville 1939;
+Waudby-Smith & Ramdas 2024, *Estimating means of bounded random variables by betting*).
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def read_answers(path: Path | str, *, may_be_empty: bool = False) -> tuple[Answe
     """Read a table with the columns of `Answer`; further columns are ignored.
 
     Raises:
-        InputError: if the file cannot be read or lacks a column, a row does not name two different
-            models or prefers a third one, or a participant saw several lists.
+        InputError: if the file cannot be read or lacks a column; if a row has the same model twice,
+            or prefers a model that it does not compare; or if a participant saw several lists.
     """
     readers: dict[str, Reader] = {"str": (text, "text"), "list": (optional_text, "text")}
     readers["wave"] = (lambda cell: 0 if cell is None else whole_number(cell), "whole number")
@@ -101,8 +101,8 @@ def read_answers(path: Path | str, *, may_be_empty: bool = False) -> tuple[Answe
 def answers_of(trials: Iterable[Trial], responses: Iterable[Response]) -> Iterator[Answer]:
     """Yield the judgement of each rated trial that compares two models.
 
-    Each group of participants counts as one list.
-    Natural-synthetic trials are not allowed.
+    Each group of participants counts as one list. `trials` must not contain trials of a natural and
+    a synthetic sentence.
     """
     trial_of = {trial.trial_id: trial for trial in trials}
     for response in responses:
@@ -129,7 +129,7 @@ def log_e_values(x: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """Judgements of two models.
+    """A pair of models, with the judgements of this pair.
 
     Attributes:
         model_a, model_b: names of the models.
@@ -164,11 +164,12 @@ class Match:
         return log_e_values(self.x)
 
     def interval(self, alpha: float) -> tuple[float, float]:
-        """Return an interval of the mean outcome, valid at all looks with probability 1 - alpha.
+        """Return an interval of the mean outcome, valid with probability 1 - alpha at all looks.
 
-        For each value m, one e-value is evidence that the mean is above m, and another one that it
-        is below m. At the lower end, the evidence for a higher mean is 2/alpha. At the upper end,
-        the evidence for a lower mean is 2/alpha. An end is -1 or 1 if no e-value reaches 2/alpha.
+        For each value m, one e-value is evidence that the mean is above m, and another e-value is
+        evidence that the mean is below m. At the lower end of the interval, the first e-value is
+        2/alpha. At the upper end, the second e-value is 2/alpha. The lower end is -1, or the upper
+        end is 1, if the e-value does not reach 2/alpha for any m.
         """
         return self._lower_end(alpha), -self.reversed._lower_end(alpha)
 
@@ -185,11 +186,11 @@ class Match:
 
 
 def matches_of(answers: Sequence[Answer], names: Iterable[str] = ()) -> list[Match]:
-    """Return every match.
+    """Return a match for every two models.
 
     Args:
         answers: judgements; lists are in the order of their first answers.
-        names: names of models, which come first. Further models follow in the order of their first
+        names: names of models, which come first. Other models follow in the order of their first
             answers.
     """
     in_answers = (model for answer in answers for model in (answer.model_a, answer.model_b))
@@ -200,7 +201,7 @@ def matches_of(answers: Sequence[Answer], names: Iterable[str] = ()) -> list[Mat
     ]
     matches = []
     for a, b in combinations(dict.fromkeys((*names, *in_answers)), 2):
-        # For each list: participant → 1 for each answer for a, -1 for b, 0 for a tie
+        # For each list: participant → one number for each answer: 1 for a, -1 for b, 0 for a tie
         signs_by_list = [
             grouped((j.participant, (j.preferred == a) - (j.preferred == b)) for j in of_match)
             for by_match in judgements_by_list
@@ -216,9 +217,9 @@ class Verdict:
     """Result of all matches.
 
     Attributes:
-        winner: model that beats every other one; empty for none.
+        winner: model that beats every other model; empty if there is none.
         alike: pairs of models that need no more answers: they differ by less than the margin.
-        open: matches that need more answers, because they can still complete the verdict.
+        open: matches that still need answers, because a verdict depends on them.
         surviving: models that no other model beats.
         beaten: beaten model → the model that beats it with the largest e-value.
     """
@@ -243,11 +244,11 @@ class Verdict:
 
 
 def verdict_of(matches: Sequence[Match], alpha: float, margin: float = 0.0) -> Verdict:
-    """Decide which models are beaten, and whether a model beats every other one.
+    """Decide which models are beaten, and whether a model beats every other model.
 
     With M models, a model is beaten if an e-value against it reaches (M - 1)/alpha. If a model is
-    better than every other one, the probability that it is ever beaten is at most alpha. The winner
-    needs an e-value of M/alpha against every other model, including beaten ones.
+    better than every other model, the probability that it is ever beaten is at most alpha. The
+    winner needs an e-value of M/alpha against every other model, including beaten models.
 
     Args:
         matches: all matches.
@@ -287,7 +288,8 @@ def verdict_of(matches: Sequence[Match], alpha: float, margin: float = 0.0) -> V
 def matches_of_best(matches: Sequence[Match], verdict: Verdict) -> list[Match]:
     """Return the matches of the best model, which is `model_a` of each.
 
-    The best model is the winner, or else the model whose smallest e-value is the largest.
+    The best model is the winner. Without a winner, compare each model's smallest e-value against
+    other models; the best model has the largest of them.
     """
     by_model = grouped((m.model_a, m) for match in matches for m in (match, match.reversed))
     smallest = {model: min(m.log_e[-1] for m in of_model) for model, of_model in by_model.items()}
