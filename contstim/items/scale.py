@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
 
-DEGREES = 3  # number of groups of answers on each side of a slider's middle
+DEGREES = 3  # number of groups of answers on each side of a slider's middle, see `Scale.grouped`
 
 
 class Scale(StrEnum):
     """Scale of answers to two sentences: a confidence rating, a choice, or a slider.
 
-    Answers are whole numbers. Low answers prefer sentence_1, high answers sentence_2. (On the
-    screen, low answers prefer the left sentence.) Only a slider has an answer without preference.
+    Answers are whole numbers. Low answers prefer sentence_1, high answers sentence_2. On the
+    screen, low answers prefer the left sentence. So if sentence_2 is on the left, the answer is
+    mirrored before it is stored. Only a slider has an answer without preference.
     """
 
     CONFIDENCE = "confidence"
@@ -69,9 +70,10 @@ class Scale(StrEnum):
         return round(2 * self.middle) - answer if answer in self.answers else answer
 
     def grouped(self, answers: FloatArray) -> FloatArray:
-        """Group a slider's answers for ordinal models, with `DEGREES` groups on each side.
+        """Reduce a slider's answers to few values, for ordinal models.
 
-        Return answers on other scales unchanged.
+        `DEGREES` values remain on each side of the middle. Answers on the scales `confidence` and
+        `choice` are returned unchanged.
         """
         import numpy as np
 
