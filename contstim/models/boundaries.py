@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
 
 CLASSES_VERSION = 2
-"""Version of the definition of classes; part of the fingerprints of rules that use them."""
+"""Version of the definition of classes; part of the fingerprints of rules that use classes."""
 
 NO_CLASS = -1
 WITHIN = 0
@@ -35,7 +35,7 @@ BOUNDARY = 1
 
 _CONTINUATION_MARK = "##"
 _ENDING_MARK = "</w>"
-_BLANKS = ("\n", "\t", "\r", "Ċ", "ĉ", "č")  # the last three are bytes of byte-level BPE
+_BLANKS = ("\n", "\t", "\r", "Ċ", "ĉ", "č")  # the last three are \n, \t and \r in byte-level BPE
 
 
 def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:

@@ -48,7 +48,7 @@ class CausalModel(SubwordModel):
 
     Raises:
         ModelError: if the checkpoint is not causal; if the rule is unknown; or if the context is
-            unusable, or at least as long as the network's window.
+            unusable, or at least as long as the network's window (its maximum number of tokens).
     """
 
     checkpoint: Checkpoint
@@ -137,7 +137,7 @@ class CausalModel(SubwordModel):
         return CausalNetwork(self.checkpoint, by_words=self._end_apart)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """See `LanguageModel.replacements` and `bounds`."""
+        """See `Scorer.replacements` and the function `bounds`."""
         sentence.check_position(position)
         tokens_before = self._tokens_before(sentence, position)
         candidates = self._candidates(sentence, position, words, tokens_before)
@@ -182,8 +182,8 @@ class CausalModel(SubwordModel):
 
         If no token extends across a space, as in GPT-2, `dogs` has the same tokens at all inner
         positions. Other tokenizers may have a token `big dogs`. With such a tokenizer, each word is
-        tokenized within the sentence. For example, in `The big ? bark.`, the word `dogs` changes
-        the tokens of `The big`. Such words get no tokens.
+        tokenized within the sentence. A word gets no tokens if it changes the tokens before it. For
+        example, in `The big ? bark.`, the word `dogs` changes the tokens of `The big`.
         """
         if self._words_are_independent:
             return self._in_place(words, place_of(sentence, position))
