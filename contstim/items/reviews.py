@@ -74,7 +74,8 @@ class ReviewedItem:
         group: group of participants who see a trial, from 1; 0 for pairs and triplets.
         model_1: first model; empty for trials that compare no models.
         sentence_1: first sentence; in a triplet, the natural sentence.
-        sentence_2: second sentence; in a triplet, the sentence that model_1 rejects.
+        sentence_2: second sentence; in a triplet, the sentence that model_1 rejects (finds less
+            likely than the natural sentence).
         sentence_3: in a triplet, the sentence that model_2 rejects; None for other items.
         reason: reason for the decision, in the reviewer's words.
     """
@@ -126,7 +127,7 @@ class Review:
     last one that is not empty counts. An item is rejected if at least one reviewer rejects it.
 
     Attributes:
-        first_rows: index in `decisions` of the first row of each file.
+        first_rows: for each file, the index of its first row in `decisions`.
 
     Raises:
         InputError: if two rows with the same identifier have different sentences.
@@ -178,7 +179,7 @@ class Review:
 
     @property
     def disagreements(self) -> dict[str, list[ReviewedItem]]:
-        """Items that one reviewer keeps and another one rejects: identifier → last decisions."""
+        """Items that one reviewer keeps and another rejects: identifier → last decisions."""
         last = self.last_decisions
         return {i: items for i, items in last.items() if len({d.decision for d in items}) > 1}
 

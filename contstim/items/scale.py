@@ -81,8 +81,8 @@ class Scale(StrEnum):
             return answers
         distance = answers - self.middle
         degree = np.ceil(np.abs(distance) * DEGREES / len(self.sentence_2_answers))
-        # Groups of distances are 1 to 16, 17 to 33, 34 to 50. Replace each distance by the largest
-        # distance of its group
+        # Distances from the middle form the groups 1 to 16, 17 to 33, and 34 to 50. Replace each
+        # distance by the largest distance of its group
         farthest = np.floor(degree * len(self.sentence_2_answers) / DEGREES)
         return self.middle + np.sign(distance) * farthest
 

@@ -292,7 +292,7 @@ _MISSING = ("nan", "NaN")
 
 
 def _parse_score(value: object) -> float:
-    # Return nan for a missing score, because `ScoreTable` raises an error that names its row
+    # Return nan for a missing score: `ScoreTable` then raises an error that names the row
     try:
         return number(value, infinite=True)
     except ValueError:

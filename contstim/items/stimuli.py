@@ -272,6 +272,8 @@ class ControversialMinimalPair:
     Fields are the columns of minimal_pairs.csv. Log-probabilities are in nats. The command
     `contstim near-pairs` writes pairs of a natural sentence (`good`) and a copy with one new word
     (`bad`). Their scores may have another unit; the fields `log_prob_…` then contain these scores.
+
+    A `paradigm` is a set of pairs that test the same rule of grammar.
     """
 
     trial_id: str
@@ -326,8 +328,8 @@ class Trial:
     source_id: str  # identifier of the trial's pair or triplet; empty if it has none
     # Each of the columns below is written only if a trial has a value other than the default
     scale: Scale = Scale.CONFIDENCE
-    source: Sentence | None = None  # the natural sentence of a trial with two synthetic sentences
-    paradigm: str = ""  # paradigm of a minimal pair
+    source: Sentence | None = None  # natural sentence from which both synthetic sentences were made
+    paradigm: str = ""  # paradigm of a minimal pair, see `ControversialMinimalPair`
 
     @property
     def displayed_texts(self) -> tuple[str, str]:

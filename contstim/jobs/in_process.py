@@ -140,7 +140,7 @@ class InterleavedExecutor(Executor):
 
 
 def check_worker_count(workers: int | None) -> int | None:
-    """Return a requested number of workers after checking it; None is accepted.
+    """Check a requested number of workers, and return it; None is allowed.
 
     Raises:
         InputError: if the number is below 1.

@@ -56,8 +56,7 @@ Event: TypeAlias = tuple[int, str | Reply | WorkerError]
 """Number of a worker, and a message.
 
 A text (machine and process) means that the worker is ready for its first task. A `Reply` has the
-result or the error of the worker's task. A `WorkerError` means that the worker died or hung during
-its task.
+result or the error of the worker's task. A `WorkerError` means that the worker died or hung.
 """
 
 

@@ -57,8 +57,8 @@ class ProcessExecutor(Executor):
         """
         if context.loading.device_map is not None:
             raise InputError(
-                "`device_map` distributes a model over several GPUs, but each worker of the "
-                "`executor` processes uses only one GPU. Set `executor` to local, or to "
+                "`device_map` distributes a model over several GPUs, but with `executor` "
+                "processes, each worker uses only one GPU. Set `executor` to local, or to "
                 "ray with `gpus_per_worker` of at least 2."
             )
         self._context = context

@@ -85,7 +85,7 @@ class WorkerContext:
 
     @property
     def loaded(self) -> tuple[str, ...]:
-        """Loaded models, the least recently used first."""
+        """Specifications of the loaded models, the least recently used first."""
         return tuple((self._lender or self)._models)
 
     def answer(self, task: WorkerTask[Any]) -> Reply:

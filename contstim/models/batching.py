@@ -1,7 +1,7 @@
 """Batches of token rows for a network. A batch has rows of similar length, and limited size.
 
-A GPU can compute while the host, the computer's processor, prepares the next batch. So the host
-must not wait for the GPU. Therefore, token ids are copied from pinned memory, so that the host can
+A GPU can compute while the host, the computer's processor, prepares the next batch. The host should
+therefore rarely wait for the GPU. Token ids are copied from pinned memory, so that the host can
 continue during the copy. The results of several batches are copied together.
 """
 
@@ -202,8 +202,8 @@ def float32_products() -> Iterator[None]:
     """Compute products of float32 numbers in full float32 within a `with` statement.
 
     For speed, PyTorch may round the factors of float32 products to ten bits (TF32) or to seven bits
-    (bfloat16). By default, PyTorch rounds only in recurrent layers on GPUs. PyTorch has two
-    interfaces for these settings. The older interface consists of `allow_tf32` and
+    (bfloat16). By default, PyTorch rounds only in recurrent and convolutional layers on GPUs.
+    PyTorch has two interfaces for these settings. The older interface consists of `allow_tf32` and
     `set_float32_matmul_precision`. The newer interface, from PyTorch 2.9 on, is `fp32_precision`
     for each kind of operation. If a program has used the newer interface, the older interface may
     raise an error or return an outdated value.

@@ -127,7 +127,7 @@ class Normaliser:
 
     def __init__(self, classes: IntArray | None, device: torch.device | str = "cpu") -> None:
         self.classes = classes
-        # Number of logits to normalise at once; on a CPU, they fit into its caches of about 4 MB
+        # Number of logits to normalise at once. On a CPU, these logits fit into caches of 4 MB
         self._logits_at_once = 2**20 if torch.device(device).type == "cpu" else 2**28
         # Tokens of each class, and index of each token within its class
         self._members: dict[int, Tensor] = {}

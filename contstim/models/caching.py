@@ -1,7 +1,7 @@
 """A cache with a limit on the total size of its results, not on their number.
 
-With a limit on the number, a few small results, for three words each, could displace the large
-result for a whole vocabulary. The large result takes seconds to compute.
+With a limit on the number of results, a few small results, for three words each, could displace the
+large result for a whole vocabulary. The large result takes seconds to compute.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
 def candidate_contexts(tokenizer: Any, config: Any) -> tuple[str, ...]:
     """Return contexts for a test of how the context affects scores.
 
-    These are '. ' and special tokens that begin or end texts. A chat mark is included if the
+    These are `. ` and the special tokens that begin or end texts. A chat mark is included if the
     tokenizer or the configuration declares it as the beginning or end of a sequence.
     """
     declared = (token for _, token in _declared(tokenizer, config))

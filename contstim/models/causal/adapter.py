@@ -32,8 +32,9 @@ class CausalModel(SubwordModel):
 
     The tokens of the end mark are scored. The rule `log-likelihood` encodes the unchanged text and
     normalises probabilities over the whole vocabulary. The rule `chain` enforces word boundaries
-    (Golan et al. 2023, Methods): it normalises the probability of each token over its class (see
-    `boundaries`). `chain` also tokenizes the first word like any other word.
+    (Golan et al. 2023, Methods): it normalises the probability of each token over its class, which
+    is either the tokens at word boundaries or the tokens within words (see `boundaries`). `chain`
+    also tokenizes the first word like any other word.
 
     The context before the first word is not scored. By default, the context is the token that
     begins a text. If there is no such token, the default is a token that separates documents; see
@@ -116,8 +117,8 @@ class CausalModel(SubwordModel):
         plain = self.token_log_probs(sentences)
         for encoding, terms, mass in zip(encodings, plain, masses, strict=True):
             for i in range(1, len(encoding)):
-                # p(first token of a word) contains p(the previous word is complete). Move this
-                # factor to the last token of the previous word
+                # p(first token of a word) contains the factor p(the previous word is complete).
+                # Move this factor to the last token of the previous word
                 if encoding.word_of[i] != encoding.word_of[i - 1]:
                     for index, change in ((i - 1, mass[i]), (i, -mass[i])):
                         log_prob = float(terms[index].log_prob + change)

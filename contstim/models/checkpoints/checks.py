@@ -61,7 +61,7 @@ _HARMLESS = re.compile(
         )
     )
 )
-# Weights (by name) that belong to a head, the part of a network that computes the output
+# Names of weights that belong to a head, the part of a network that computes the output
 _HEAD = re.compile(
     r"^(cls|lm_head|predictions|generator_predictions|generator_lm_head|lm_predictions|pred_layer|"
     r"vocab_[a-z_]+|mlm|embed_out|head|score|classifier|qa_outputs)\.|^decoder\.(weight|bias)$"
@@ -160,7 +160,7 @@ _WORDS = (
 
 # Maximum number of unused rows in an embedding that is padded to a multiple of 128 rows
 _MAX_PADDING_ROWS = 127
-_SPARE_SHARE = 1 / 20  # maximum share of unused rows in it; published models have at most 2.4 %
+_SPARE_SHARE = 1 / 20  # share of unused rows always allowed; published models have at most 2.4 %
 _CAPITALS_SHARE = 1 / 20  # maximum share of tokens with capitals if text is lowercased
 # A merge is a rule of BPE that builds a token from two shorter ones. Special tokens have no merge
 _UNREACHED_SHARE = 1 / 20  # maximum share of tokens without a merge
@@ -197,7 +197,7 @@ def _check_size(location: str, tokenizer: Any, tokens: dict[str, int], n_rows: i
     # A special token needs a row in the embedding only if the tokenizer adds it to texts
     special = set(tokenizer.all_special_ids) - set(tokenizer("a")["input_ids"])
     if beyond := {i: token for token, i in tokens.items() if i >= n_rows and i not in special}:
-        raise ModelError(f"{sizes}: {beyond[min(beyond)]!r} is number {min(beyond):,}. {_REMEDY}")
+        raise ModelError(f"{sizes}: {beyond[min(beyond)]!r} has the id {min(beyond):,}. {_REMEDY}")
 
 
 def check_words(location: str, tokenizer: Any) -> None:
