@@ -1,7 +1,7 @@
 """Decisions of reviewers about items: review.csv.
 
-Each row contains a decision about an item (pair, triplet or trial) and the item's sentences. The
-sentences show whether the item has changed since the review.
+Each row contains a decision about an item (pair, triplet or trial) and the item's sentences. If
+the item's sentences now differ from those in the row, the item has changed since the review.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Decision(StrEnum):
 
 
 class ItemKind(StrEnum):
-    """Kind of a reviewed item."""
+    """Kind of a reviewed item, or of the item from which a reviewed trial was made."""
 
     PAIR = "pair"
     TRIPLET = "triplet"
@@ -59,7 +59,7 @@ _SOURCE_KINDS: dict[str, ItemKind] = {
     Condition.SYNTHETIC_SYNTHETIC: ItemKind.TRIPLET,
     Condition.MINIMAL_PAIR: ItemKind.MINIMAL_PAIR,
 }
-"""Condition of a trial → kind of the trial's source."""
+"""Condition of a trial → kind of its source, the item from which the trial was made."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +68,16 @@ class ReviewedItem:
 
     Attributes:
         item_id: `trial_id` of a pair or trial, `triplet_id` of a triplet.
-        source_id: identifier of a trial's source, the pair or triplet from which the trial was
-            made; empty for pairs and triplets.
+        source_id: identifier of the pair or triplet from which a trial was made (the trial's
+            source); empty for trials without a source, and for pairs and triplets.
         condition: condition of a trial; empty for pairs and triplets.
         group: group of participants who see a trial, from 1; 0 for pairs and triplets.
         model_1: first model; empty for trials that compare no models.
         sentence_1: first sentence; in a triplet, the natural sentence.
-        sentence_2: second sentence; in a triplet, the sentence that model_1 rejects.
+        sentence_2: second sentence; in a triplet, the sentence that model_1 rejects (finds less
+            likely than the natural sentence).
         sentence_3: in a triplet, the sentence that model_2 rejects; None for other items.
-        reason: reason in the reviewer's words.
+        reason: reason for the decision, in the reviewer's words.
     """
 
     reviewer: str
@@ -97,7 +98,7 @@ class ReviewedItem:
 
     @property
     def about(self) -> ItemKind | None:
-        """Kind of the item; for a trial, kind of the trial's source, or None without a source."""
+        """Kind of the item. For a trial: kind of its source; None if it has no source."""
         return _SOURCE_KINDS.get(self.condition) if self.kind is ItemKind.TRIAL else self.kind
 
     @property
@@ -110,7 +111,7 @@ class ReviewedItem:
 _READERS: dict[str, Reader] = {
     **CELL_READERS,
     "ItemKind": (ItemKind, f"kind of item ({', '.join(ItemKind)})"),
-    # Reviewers may type decisions in a spreadsheet, for example "Reject "
+    # Reviewers may type decisions in a spreadsheet. So a cell may contain "Reject "
     "Decision": (
         lambda cell: Decision(optional_text(cell).strip().lower()),
         "decision (keep, reject or empty)",
@@ -126,7 +127,7 @@ class Review:
     last one that is not empty counts. An item is rejected if at least one reviewer rejects it.
 
     Attributes:
-        first_rows: index in `decisions` of the first row of each file.
+        first_rows: for each file, the index of its first row in `decisions`.
 
     Raises:
         InputError: if two rows with the same identifier have different sentences.
@@ -137,7 +138,7 @@ class Review:
 
     def __post_init__(self) -> None:
         for item_id, decisions in self.by_item.items():
-            # Kinds may differ, because a trial has the identifier of its pair
+            # Rows may differ in kind: a trial and the pair that it shows have the same identifier
             if len({d.sentences for d in decisions}) > 1:
                 raise InputError(
                     f"{item_id} has different sentences in two rows of reviews. Review the item "
@@ -178,7 +179,7 @@ class Review:
 
     @property
     def disagreements(self) -> dict[str, list[ReviewedItem]]:
-        """Items that one reviewer keeps and another one rejects: identifier → last decisions."""
+        """Items that one reviewer keeps and another rejects: identifier → last decisions."""
         last = self.last_decisions
         return {i: items for i, items in last.items() if len({d.decision for d in items}) > 1}
 
@@ -189,9 +190,9 @@ class Review:
     def kept_items(self, kind: ItemKind) -> list[dict[str, ReviewedItem]]:
         """Return the items of a kind that are not rejected.
 
-        The result has a dictionary for each file, identifier → row. The last file comes first. An
-        item belongs to the last file that lists it. A row about a trial is also a row about the
-        trial's source.
+        The result is a list with one dictionary (identifier → row) for each file, the last file
+        first. An item is only in the dictionary of the last file that lists it. A row about a trial
+        also lists the trial's source.
         """
         files: list[dict[str, ReviewedItem]] = []
         listed_later: set[str] = set()
@@ -217,15 +218,15 @@ class Review:
         return _words(trial for trial in trials if not self.rejects(trial))
 
     def about(self, stimuli: Iterable[Stimulus]) -> Review:
-        """Return the decisions about stimuli, except stimuli whose sentences have changed."""
+        """Return the decisions about stimuli whose sentences have not changed since the review."""
         current = {(item.kind, item.item_id, item.sentences) for item in undecided_items(stimuli)}
         decisions = (d for d in self.decisions if (d.kind, d.item_id, d.sentences) in current)
         return Review(tuple(decisions))
 
     def require_items_of(self, stimuli: Iterable[Stimulus], table: Path | str) -> None:
-        """Check that the stimuli include every reviewed item of the same kind, without changes.
+        """Check that the stimuli contain all reviewed items of their kind, without changes.
 
-        All stimuli must be of one kind. Messages name the `table` of the stimuli.
+        All stimuli must be of one kind. `table` is their file, for messages.
 
         Raises:
             InputError: if a reviewed item is missing or has changed; the message names the first
@@ -308,13 +309,13 @@ def read_reviews(paths: Sequence[Path | str]) -> Review:
                     f"{path}, row {row}: a triplet must have 3 sentences, a pair or trial 2."
                 )
         first_rows.append(len(decisions))
-        # If no reviewer is named, `review.csv` and `review (1).csv` count as two reviewers
+        # If rows name no reviewer, `review.csv` and `review (1).csv` count as two reviewers
         decisions += [replace(item, reviewer=item.reviewer or Path(path).stem) for item in rows]
     return Review(tuple(decisions), tuple(first_rows))
 
 
 def changed_positions(sentence: Sentence, counterpart: Sentence) -> frozenset[int]:
-    """Return the 0-based positions of words that differ; none if the lengths differ."""
+    """Return the 0-based positions of words that differ; empty if the lengths differ."""
     if len(sentence) != len(counterpart):
         return frozenset()
     pairs = enumerate(zip(sentence.words, counterpart.words, strict=True))
@@ -336,7 +337,7 @@ def naturals_of(stimuli: Iterable[Stimulus]) -> dict[str, tuple[Sentence | None,
 
     Keys are identifiers of stimuli. A value has an entry for each sentence of the stimulus. The
     entry of a synthetic sentence is its natural sentence; all other entries are None. For a trial
-    with two synthetic sentences, the column `source` contains the natural sentence. If this column
+    with two synthetic sentences, the field `source` contains the natural sentence. If this field
     is empty, the natural sentence of another trial of the same triplet is used. Without such a
     trial, the entries are None.
     """

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
 
-DEGREES = 3  # number of groups of answers on each side of a slider's middle
+DEGREES = 3  # number of groups of answers on each side of a slider's middle, see `Scale.grouped`
 
 
 class Scale(StrEnum):
     """Scale of answers to two sentences: a confidence rating, a choice, or a slider.
 
-    Answers are whole numbers. Low answers prefer sentence_1, high answers sentence_2. (On the
-    screen, low answers prefer the left sentence.) Only a slider has an answer without preference.
+    Answers are whole numbers. Low answers prefer sentence_1, high answers sentence_2. On the
+    screen, low answers prefer the left sentence. So if sentence_2 is on the left, the answer is
+    mirrored before it is stored. Only a slider has an answer without preference.
     """
 
     CONFIDENCE = "confidence"
@@ -69,9 +70,10 @@ class Scale(StrEnum):
         return round(2 * self.middle) - answer if answer in self.answers else answer
 
     def grouped(self, answers: FloatArray) -> FloatArray:
-        """Group a slider's answers for ordinal models, with `DEGREES` groups on each side.
+        """Reduce a slider's answers to few values, for ordinal models.
 
-        Return answers on other scales unchanged.
+        `DEGREES` values remain on each side of the middle. Answers on the scales `confidence` and
+        `choice` are returned unchanged.
         """
         import numpy as np
 
@@ -79,8 +81,8 @@ class Scale(StrEnum):
             return answers
         distance = answers - self.middle
         degree = np.ceil(np.abs(distance) * DEGREES / len(self.sentence_2_answers))
-        # Groups of distances are 1 to 16, 17 to 33, 34 to 50. Replace each distance by the largest
-        # distance of its group
+        # Distances from the middle form the groups 1 to 16, 17 to 33, and 34 to 50. Replace each
+        # distance by the largest distance of its group
         farthest = np.floor(degree * len(self.sentence_2_answers) / DEGREES)
         return self.middle + np.sign(distance) * farthest
 

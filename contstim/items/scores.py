@@ -1,4 +1,4 @@
-"""Tables of log-probabilities (sentences × models), and tables of counts."""
+"""Tables of log-probabilities (sentences × models), and of numbers of stimuli and tokens."""
 
 from __future__ import annotations
 
@@ -51,12 +51,13 @@ class ScoreTable(ShownAsTable):
     """Natural log-probabilities of sentences under models.
 
     Attributes:
-        sentences: sentence of each row, or None if only scores were published.
+        sentences: sentences of the rows; None if only scores were published.
         log_probs: log-probabilities, (n_sentences, n_models) float64, nats; finite or -inf.
 
     Raises:
-        ScoreError: if a score is nan or +inf; if shapes do not match; if the name of a model is
-            invalid; or if a sentence has two rows with different scores.
+        ScoreError: if a score is nan or +inf; if shapes do not match; if two models have the same
+            name, or a model is named `sentence`; or if a sentence has two rows with different
+            scores.
     """
 
     sentences: tuple[Sentence, ...] | None
@@ -128,7 +129,7 @@ class ScoreTable(ShownAsTable):
         return np.array([self.rows[sentence] for sentence in requested], dtype=np.int64)
 
     def of(self, sentences: Sequence[Sentence]) -> ScoreTable:
-        """Return the table of these sentences.
+        """Return a table that contains only these sentences, in this order.
 
         Raises:
             ScoreError: see `rows_of`.
@@ -161,10 +162,11 @@ class ScoreTable(ShownAsTable):
         return self.doubled_ranks() / (2 * len(self.log_probs))
 
     def agreement(self) -> FloatArray:
-        """Compute the share of sentence pairs that two models rank in the same order.
+        """Compute, for every two models, the share of sentence pairs that both rank alike.
 
-        The result is (n_models, n_models). The share is (1 + Kendall's tau-a) / 2. If the two
-        sentences of a pair have equal scores under one of the models, the pair counts one half.
+        The result is (n_models, n_models). Two models rank a pair of sentences alike if both prefer
+        the same sentence. If a model gives both sentences equal scores, the pair counts one half.
+        The share is (1 + Kendall's tau-a) / 2.
 
         Raises:
             ScoreError: if there are fewer than two sentences.
@@ -184,8 +186,9 @@ class ScoreTable(ShownAsTable):
         """Read scores from a table (CSV, TSV, Parquet, JSON lines) or an `.npz` file.
 
         A table has a column `sentence` and a column for each model. An `.npz` has an array for each
-        model and optionally an array `sentence`. `Sentence.parse` normalises the sentences. So
-        `A b`, `A  b` and `A b.` are the same sentence and must have the same scores.
+        model and optionally an array `sentence`. `Sentence.parse` normalises spaces and adds a
+        missing full stop. So `A b`, `A  b` and `A b.` are the same sentence and must have the same
+        scores.
 
         Raises:
             ScoreError: if the file cannot be read; if columns differ in length; if a cell is
@@ -257,7 +260,7 @@ class ScoreTable(ShownAsTable):
 
 
 def doubled_ranks(values: FloatArray) -> IntArray:
-    """Return twice the ascending ranks of values, 2 … 2n; ties have their mean rank."""
+    """Return twice the rank of each value, from 2 (lowest) to 2n; ties have their mean rank."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)  # highest rank of each group of ties
     # The mean of the ranks last - count + 1 … last is (2 last - count + 1) / 2
@@ -265,7 +268,7 @@ def doubled_ranks(values: FloatArray) -> IntArray:
 
 
 def _kendall_tau_a(x: FloatArray, y: FloatArray) -> float:
-    """Compute tau-a from SciPy's tau-b; the denominator of tau-b omits ties."""
+    """Compute Kendall's tau-a from SciPy's tau-b, whose denominator omits ties."""
     from scipy.stats import kendalltau
 
     # tau-a = S / n_pairs, and tau-b = S / sqrt(untied pairs in x · untied pairs in y), where
@@ -289,7 +292,7 @@ _MISSING = ("nan", "NaN")
 
 
 def _parse_score(value: object) -> float:
-    # Return nan for a missing score, because `ScoreTable` raises an error that names its row
+    # Return nan for a missing score: `ScoreTable` then raises an error that names the row
     try:
         return number(value, infinite=True)
     except ValueError:
@@ -336,8 +339,8 @@ def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
     tokens: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for sentence, model, *token in zip(sentences, models, *token_columns, strict=True):
         tokens[sentence.text, model].append(tuple(token))
-    # If a sentence was scored k times, its rows occur k times. Count only the tokens of the first n
-    # rows, for the smallest n with this property: all rows are repetitions of the first n rows
+    # If a sentence was scored k times, its rows occur k times in succession. Find the smallest n
+    # for which the first n rows, repeated, give all rows. Count only the tokens of these n rows
     return {
         key: next(
             n if unit == "token" else sum(row[0] for row in rows[:n])

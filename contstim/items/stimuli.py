@@ -1,7 +1,8 @@
 """Stimuli of experiments: pairs, triplets, minimal pairs and trials.
 
-A model rejects a sentence if it prefers another sentence of the same stimulus. In a triplet, both
-models prefer the natural sentence to the sentence that they reject.
+A model prefers the sentence with the higher score, and rejects the sentence with the lower score.
+A triplet has a natural sentence and two synthetic sentences. model_1 prefers the natural sentence
+and rejects synthetic_1. model_2 prefers the natural sentence and rejects synthetic_2.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ CELL_READERS: dict[str, Reader] = {
     ),
     "Kind": (Kind, f"kind of sentence ({', '.join(Kind)})"),
 }
-"""Annotation of a field → parser of its cells, for `read_rows`."""
+"""Annotation of a field → parser of a cell, and name of the expected value; for `read_rows`."""
 
 
 def content_id(kind: str, *parts: object) -> str:
@@ -113,8 +114,8 @@ class Pair:
     """Two natural sentences: model_1 rejects sentence_1, and model_2 rejects sentence_2.
 
     Fields are the columns of pairs.csv. `row_1` and `row_2` are the 0-based rows of the sentences
-    in the score table. For example, `rank_1_model_2` is the rank of sentence_1 under model_2, in
-    (0, 1] (see `ScoreTable.ranks`). Sentences are None (empty cells) if only scores were published.
+    in the score table. Ranks are in (0, 1], see `ScoreTable.ranks`. `rank_1_model_2` is the rank of
+    sentence_1 under model_2. If only scores were published, the sentences are None (empty cells).
     """
 
     trial_id: str
@@ -173,13 +174,13 @@ class Triplet:
     model_1 rejects synthetic_1, and model_2 rejects synthetic_2. Fields are the columns of
     triplets.csv; log-probabilities are in nats. Judges are models that the study does not compare.
     `judge_drop_1` is log p(natural) - log p(synthetic_1), averaged over the judges; None without
-    judges. `judge_drop_2` is log p(natural) - log p(synthetic_2), averaged in the same way.
+    judges. `judge_drop_2` is log p(natural) - log p(synthetic_2), averaged over the judges.
 
-    `controversiality` is the sum of both `drops`.
+    `controversiality` is the sum of the two values of `drops`.
 
-    If the unit of a model's scores is not nats, the fields `log_prob_…` contain these scores.
-    `unit_1` and `unit_2` name the units. `sd_1` and `sd_2` are the standard deviations of the
-    scores over natural sentences.
+    If the unit of a model's scores is not nats, the fields `log_prob_…` of this model contain the
+    scores. `unit_1` and `unit_2` then name the units of model_1 and model_2, and `sd_1` and `sd_2`
+    are the standard deviations of the two models' scores over natural sentences.
     """
 
     triplet_id: str
@@ -232,9 +233,9 @@ class Triplet:
     def drops(self) -> tuple[float, float]:
         """For each model: log p(natural sentence) minus log p(rejected sentence), nats.
 
-        The drops are log p(n|m1)/p(s1|m1) and log p(n|m2)/p(s2|m2), the terms of Eq. 4 of Golan et
-        al. (2023). If scores are not in nats, the first drop is divided by `sd_1`, and the second
-        drop by `sd_2`.
+        With n = natural, s = synthetic and m = model, the drops are log [p(n|m1) / p(s1|m1)] and
+        log [p(n|m2) / p(s2|m2)], the terms of Eq. 4 of Golan et al. (2023). If scores are not in
+        nats, the first drop is divided by `sd_1`, and the second drop by `sd_2`.
         """
         first = self.log_prob_natural_model_1 - self.log_prob_synthetic_1_model_1
         second = self.log_prob_natural_model_2 - self.log_prob_synthetic_2_model_2
@@ -268,9 +269,11 @@ class Triplet:
 class ControversialMinimalPair:
     """An acceptable sentence that model_1 rejects, and an unacceptable one that model_2 rejects.
 
-    Fields are the columns of minimal_pairs.csv. Log-probabilities are in nats. Near pairs (from
-    `contstim near-pairs`) may have scores in another unit; the fields `log_prob_…` then contain
-    these scores.
+    Fields are the columns of minimal_pairs.csv. Log-probabilities are in nats. The command
+    `contstim near-pairs` writes pairs of a natural sentence (`good`) and a copy with one new word
+    (`bad`). Their scores may have another unit; the fields `log_prob_…` then contain these scores.
+
+    A `paradigm` is a set of pairs that test the same rule of grammar.
     """
 
     trial_id: str
@@ -310,7 +313,7 @@ class Trial:
         synthetic-synthetic      synthetic_1, which model_1 rejects
         natural-controversial    the sentence that model_1 rejects
         minimal-pair             the acceptable sentence, which model_1 rejects
-        catch                    the unshuffled sentence, or the sentence that an instruction names
+        catch                    the unshuffled sentence, or the correct answer to an instruction
     """
 
     trial_id: str
@@ -323,10 +326,10 @@ class Trial:
     kind_1: Kind
     kind_2: Kind
     source_id: str  # identifier of the trial's pair or triplet; empty if it has none
-    # These columns are written only if a trial differs from the default
+    # Each of the columns below is written only if a trial has a value other than the default
     scale: Scale = Scale.CONFIDENCE
-    source: Sentence | None = None  # the natural sentence of a trial with two synthetic sentences
-    paradigm: str = ""  # paradigm of a minimal pair
+    source: Sentence | None = None  # natural sentence from which both synthetic sentences were made
+    paradigm: str = ""  # paradigm of a minimal pair, see `ControversialMinimalPair`
 
     @property
     def displayed_texts(self) -> tuple[str, str]:
@@ -384,7 +387,7 @@ def read_stimuli(path: Path | str, notes: TextNotes | None = None) -> list[Sente
     """Read the sentences of a text, one per line, or the distinct sentences of a table.
 
     In a table (.csv, .tsv, .parquet, .jsonl), sentences are in the columns `SENTENCE_COLUMNS`. If a
-    table has none of these columns, sentences are in the columns good and bad.
+    table has none of these columns, sentences are in the columns `good` and `bad`.
 
     Raises:
         InputError: if the file cannot be read; if a line has no word; if a cell has no text; or if

@@ -27,7 +27,7 @@ _PATIENCE = 5.0
 class LocalExecutor(Executor):
     """One worker, which performs its task when `wait` is called.
 
-    A task that kills the worker, for instance for lack of memory, also kills this process.
+    If a task kills the worker, for instance for lack of memory, this process also ends.
     """
 
     size = 1
@@ -61,14 +61,14 @@ class LocalExecutor(Executor):
 class InterleavedExecutor(Executor):
     """Workers as threads of this process, for one GPU; only one thread runs at a time.
 
-    A worker runs until it needs a network or finishes its task. Then the next worker runs, in the
-    order of worker numbers. When all workers with a task wait for a network, the network with the
-    most waiting workers computes. It computes the calls of these workers in common batches (see
-    `contstim.models.merging`).
+    A worker runs until it needs a neural network or finishes its task. Of the workers that can
+    continue, the worker with the lowest number runs next. When all workers with a task wait for a
+    network, the network with the most waiting workers computes. It computes the calls of these
+    workers in common batches (see `contstim.models.merging`).
 
-    The order of workers does not depend on timing, so equal jobs give equal results. A different
-    number of workers leads to different batch sizes. This may change the rounding of scores within
-    a search.
+    The order of workers does not depend on timing, so equal jobs give equal results. The number of
+    workers affects the sizes of batches. Batch sizes may change the rounding of scores within a
+    search.
 
     All workers share one copy of each model. A task that kills its worker kills this process. A
     task that hangs blocks all workers.
@@ -140,7 +140,7 @@ class InterleavedExecutor(Executor):
 
 
 def check_worker_count(workers: int | None) -> int | None:
-    """Return a requested number of workers after checking it; None is accepted.
+    """Check a requested number of workers, and return it; None is allowed.
 
     Raises:
         InputError: if the number is below 1.
@@ -156,7 +156,7 @@ class _Thread:
     Attributes:
         message: next input of the thread, which is a task or the answer to a network call. None if
             the thread is idle or waits for an answer.
-        call: network call without an answer; None if there is none.
+        call: network call that has no answer yet; None if there is no such call.
     """
 
     def __init__(self, context: WorkerContext) -> None:
@@ -185,7 +185,7 @@ class _Thread:
         return result
 
     def end(self) -> None:
-        """End the thread at its current or next wait."""
+        """End the thread as soon as it waits for an input."""
         self._turns.put(None)
         self._thread.join(_PATIENCE)
 

@@ -41,12 +41,13 @@ def remote_scorers(
     chunk is repeated. Results do not depend on such failures, nor on the executor or the number of
     workers.
 
-    A model is `[NAME=]SPECIFICATION`. For the other arguments, see `worker_pool`. A task scores one
-    chunk. If the worker has to load the model first, `task_limit` includes the time of loading.
+    A model is written `[NAME=]SPECIFICATION`, such as `hf:gpt2`. `worker_pool` explains `executor`,
+    `context`, `say` and `task_limit`. A task scores one chunk. If the worker has to load the model
+    first, `task_limit` includes the time of loading.
 
     Raises:
         ModelError: see `load_scorers`.
-        WorkerError: if workers cannot be started, or if workers fail three times with one chunk.
+        WorkerError: if workers cannot be started, or if a chunk fails three times.
     """
     models = parse_models(specifications)
     for model in models:
@@ -54,7 +55,7 @@ def remote_scorers(
     names = {model.specification: model.name for model in models}
     context = replace(context, names=names)
     with worker_pool(executor, context, say=say, task_limit=task_limit) as pool:
-        # Specification of a model → convention and training text
+        # Specification of a model → convention (how it scores sentences) and training text
         facts: dict[str, tuple[Convention, Path | None]] = {}
         loading = [ModelTask(ModelCall(model.specification, "facts", ())) for model in models]
         work_off(pool, loading, lambda task, result: facts.update({task.model: result}), names)
@@ -118,7 +119,7 @@ class ModelTaskQueue(TaskQueue[Any]):
 
     Args:
         tasks: tasks with the attributes `model` (a specification) and `text` (a noun phrase for
-            messages). Workers take the tasks of a model in the order of this argument.
+            messages). Workers take the tasks of a model in the order of `tasks`.
         receive: callback for each task and its result.
 
     Attributes:
@@ -160,8 +161,8 @@ class ModelTaskQueue(TaskQueue[Any]):
     def failed(self, task: Any, error: ContstimError, attempt: int) -> None:
         """See `TaskQueue.failed`.
 
-        If a task lost its worker or failed unexpectedly, it is retried at most twice. After the
-        last retry, or if the model reports an error, all waiting tasks of the model are cancelled.
+        If a task lost its worker or failed unexpectedly, it is retried at most twice. If the last
+        retry fails, or if the model reports an error, all waiting tasks of the model are cancelled.
         """
         self._running[task.model] -= 1
         # Unexpected errors have exactly the class `ContstimError`, see `Reply`
@@ -182,7 +183,7 @@ class ModelTaskQueue(TaskQueue[Any]):
 def work_off(
     pool: Pool, tasks: Iterable[Any], receive: Callable[[Any, Any], None], names: Mapping[str, str]
 ) -> None:
-    """Perform tasks of models; see `ModelTaskQueue` for the arguments.
+    """Perform tasks of models; see `ModelTaskQueue` for `tasks` and `receive`.
 
     `names` maps specifications to names of models, for messages.
 

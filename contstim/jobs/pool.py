@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 TaskT = TypeVar("TaskT", bound=WorkerTask[Any])
 
 PULSE = 1.0
-"""Seconds between two heartbeats of a worker, and between two checks for heartbeats."""
+"""Seconds between two heartbeats (signs of life) of a worker, and between two checks for them."""
 
-_FALSE_STARTS = 3  # number of consecutive deaths of unready workers after which the job fails
+_FALSE_STARTS = 3  # the job fails if this many workers in succession die before they are ready
 
 
 class TaskQueue(ABC, Generic[TaskT]):
@@ -56,8 +56,7 @@ Event: TypeAlias = tuple[int, str | Reply | WorkerError]
 """Number of a worker, and a message.
 
 A text (machine and process) means that the worker is ready for its first task. A `Reply` has the
-result or the error of the worker's task. A `WorkerError` means that the worker died or hung during
-its task.
+result or the error of the worker's task. A `WorkerError` means that the worker died or hung.
 """
 
 
@@ -111,7 +110,7 @@ class Executor(ABC):
     def signs_of_life(self) -> Mapping[int, object]:
         """Return worker → a value that changes as long as the worker lives.
 
-        Workers that cannot hang, and workers that are not ready yet, may be missing in the result.
+        Workers in this process may be missing, and so may workers that are not ready yet.
         """
         return {}
 
@@ -261,7 +260,7 @@ class Pool:
             queue.done(task, reply.result)
         else:
             self._on_failure(task, reply.error, queue)
-        # After an unexpected error (see `Reply`), the worker's GPU may fail again
+        # Replace the worker after an unexpected error (see `Reply`): its GPU may fail again
         if type(reply.error) is ContstimError:
             error = str(reply.error).rstrip(".")
             self._say(f"Worker {number} ({worker.address}) is replaced: {error}.")

@@ -36,7 +36,7 @@ class ProcessExecutor(Executor):
     Args:
         workers: number of workers. None means one worker per GPU or, without GPUs, one worker per
             processor.
-        silence: see `Executor.silence`, seconds.
+        silence: seconds; see `Executor.silence`.
 
     Raises:
         InputError: if there is fewer than one worker.
@@ -57,8 +57,8 @@ class ProcessExecutor(Executor):
         """
         if context.loading.device_map is not None:
             raise InputError(
-                "`device_map` distributes a model over several GPUs, but each worker of the "
-                "`executor` processes uses only one GPU. Set `executor` to local, or to "
+                "`device_map` distributes a model over several GPUs, but with `executor` "
+                "processes, each worker uses only one GPU. Set `executor` to local, or to "
                 "ray with `gpus_per_worker` of at least 2."
             )
         self._context = context
@@ -113,9 +113,9 @@ class ProcessExecutor(Executor):
     def signs_of_life(self) -> dict[int, object]:
         """Return the heartbeats and the processor time of each process.
 
-        Processor time is also a sign of life. A library that reads a large model may block Python
-        for minutes, so the thread that counts heartbeats is blocked, too. On systems without /proc,
-        only heartbeats count.
+        Heartbeats alone are not sufficient: a library that reads a large model may block all Python
+        threads of a process for minutes. The processor time of this process still increases. On
+        systems without /proc, the result has only heartbeats.
         """
         signs: dict[int, object] = {}
         for number, process in self._processes.items():
@@ -180,7 +180,7 @@ def usable_processors() -> int:
 
 
 def visible_gpus() -> list[str]:
-    """Return the names of all GPUs for `CUDA_VISIBLE_DEVICES`, without loading PyTorch."""
+    """Return the GPUs as `CUDA_VISIBLE_DEVICES` names them, without loading PyTorch."""
     variable = os.environ.get("CUDA_VISIBLE_DEVICES")
     if variable is not None:
         return [gpu.strip() for gpu in variable.split(",") if gpu.strip() not in ("", "-1")]

@@ -1,6 +1,6 @@
 """Workers as actors (processes that Ray manages).
 
-Actors run on a Ray cluster, or on this machine if RAY_ADDRESS is not set.
+Actors run on a Ray cluster, or on this machine if the variable `RAY_ADDRESS` is not set.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PATIENCE = 10  # seconds to wait for a connection to the cluster
 class RayExecutor(Executor):
     """Workers as actors that Ray assigns to machines.
 
-    The environment variable RAY_ADDRESS contains the address of a cluster, or `auto` for a running
+    The environment variable `RAY_ADDRESS` is the address of a cluster, or `auto` for a running
     cluster on this machine. If the variable is not set, a cluster is started on this machine.
 
     Args:
@@ -35,9 +35,10 @@ class RayExecutor(Executor):
             GPUs and processors.
         gpus_per_worker: number of GPUs for each worker, or a fraction such as 0.5. None means 1 if
             the cluster has GPUs and the device is not `cpu`, otherwise 0.
-        silence: see `Executor.silence`, seconds. A library that reads a large model may block the
+        silence: seconds; see `Executor.silence`. A library that reads a large model may block the
             heartbeat for minutes. `ProcessExecutor` then uses processor time as a sign of life. On
-            a cluster, the processor time is unknown, so the default is longer.
+            a cluster, the processor time is unknown. So the default is longer than that of
+            `ProcessExecutor`.
 
     Raises:
         InputError: if there is fewer than one worker, or `gpus_per_worker` is negative.
@@ -166,7 +167,7 @@ class RayExecutor(Executor):
         return None
 
     def signs_of_life(self) -> dict[int, object]:
-        """Return ready worker → pending heartbeat.
+        """Return ready worker → pending heartbeat, a request that the worker has not answered yet.
 
         A heartbeat that the worker has answered is replaced by a new heartbeat.
         """

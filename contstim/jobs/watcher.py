@@ -52,7 +52,7 @@ def _writes_into(process: Path, folder: str) -> bool:
 
 
 def main() -> None:
-    """Wait for the driver's end, and kill its remaining processes."""
+    """Wait until the driver ends. If it died, kill the remaining processes of Ray."""
     *folders, last = sys.stdin.buffer.read().split(b"\n")
     if last == DONE:
         return

@@ -34,9 +34,9 @@ class Reply:
     """The result or the error of a task.
 
     Attributes:
-        error: error of the task; None if the task succeeded. Unexpected errors have the class
-            `ContstimError` itself, not a subclass.
-        loaded: models that the worker has loaded, the least recently used first.
+        error: error of the task; None if the task succeeded. Unexpected errors, such as a
+            `RuntimeError`, are converted to `ContstimError` itself, not to a subclass.
+        loaded: specifications of the worker's loaded models, the least recently used first.
     """
 
     result: Any
@@ -64,8 +64,9 @@ class WorkerContext:
     capacity: int = 2
     folder: Path = field(default_factory=Path.cwd)
     names: Mapping[str, str] = field(default_factory=dict)
-    # The least recently used model first
+    # Specification → loaded model, the least recently used model first
     _models: dict[str, Scorer] = field(default_factory=dict, init=False)
+    # Context whose models this context uses, see `borrower`
     _lender: WorkerContext | None = field(default=None, init=False, repr=False)
 
     def fresh(self) -> Self:
@@ -76,7 +77,7 @@ class WorkerContext:
         """Return a context that shares this context's models, for a worker of this process.
 
         `capacity` applies to all such workers together. Scorers of different tasks share weights,
-        but not the state that a search changes.
+        but not what a search changes, such as cached prefixes of sentences.
         """
         worker = self.fresh()
         worker._lender = self
@@ -84,7 +85,7 @@ class WorkerContext:
 
     @property
     def loaded(self) -> tuple[str, ...]:
-        """Loaded models, the least recently used first."""
+        """Specifications of the loaded models, the least recently used first."""
         return tuple((self._lender or self)._models)
 
     def answer(self, task: WorkerTask[Any]) -> Reply:
@@ -97,7 +98,7 @@ class WorkerContext:
             return Reply(None, ContstimError(f"{type(error).__name__}: {error}"), self.loaded)
 
     def scorers(self, names: tuple[str, ...]) -> list[Scorer]:
-        """Return the scorers of these specifications, and load them if necessary.
+        """Return the scorers of `names`, which are specifications; load missing models.
 
         Raises:
             ModelError: if a model cannot be loaded.

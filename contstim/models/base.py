@@ -148,7 +148,7 @@ class Replacements:
 
     @property
     def is_left_to_right(self) -> bool:
-        """True if `prefix_log_prob` is a number, so that the model reads from left to right."""
+        """True if the model reads from left to right, so that `prefix_log_prob` is not nan."""
         return not math.isnan(self.prefix_log_prob)
 
 
@@ -183,10 +183,12 @@ class Continuation(NamedTuple):
 
 
 class Scorer(ABC):
-    """Model that scores sentences: a language model, with or without a transform, or a classifier.
+    """Model that scores sentences: a language model or a classifier.
 
-    A search can find sentences about which any two scorers disagree. A function that needs
-    log-probabilities in nats requires a `LanguageModel`; see `require_language_model`.
+    A transform changes the scores of a language model, for example to scores per word. The result
+    is also a scorer. A search can compare any two scorers: it finds sentences on which they
+    disagree. A function that needs log-probabilities in nats requires a `LanguageModel`; see
+    `require_language_model`.
 
     An implementation guarantees, and `contstim.testing.ScorerContract` tests:
 
@@ -221,11 +223,11 @@ class Scorer(ABC):
     reports_passes: bool = False
     """Whether `models.costs` counts all passes of the model; True for models without a network.
 
-    If `reports_passes` is False and a budget limits passes, each sentence is searched only once.
+    If it is False and the budget of a search limits passes, each sentence is searched only once.
     """
 
     is_black_box: bool = False
-    """Whether the model scores only whole sentences, such as a model on a server.
+    """Whether the model, for example a model on a server, scores only whole sentences.
 
     In this case, a search uses `tokens_per_word` and `draft`, but not `replacements`.
     """
@@ -255,7 +257,7 @@ class Scorer(ABC):
         """
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """Return estimates and bounds for words at a 0-based position; exact scores if cheap.
+        """Return estimates and bounds for words at a 0-based position, and exact scores if cheap.
 
         Raises:
             SentenceError: if the sentence has no such position.
@@ -304,7 +306,7 @@ class Scorer(ABC):
         return None
 
     def candidate_contexts(self) -> tuple[str, ...]:
-        """Return contexts for a comparison of scores between contexts.
+        """Return contexts for a test of how the context affects scores.
 
         A context is a text that the model reads before the first word. The result is empty if the
         model reads no context.
@@ -328,7 +330,7 @@ class Scorer(ABC):
         return [None] * len(sentences)
 
     def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
-        """Return a mask of the sentences whose scores are not sampled, (n_sentences,)."""
+        """Return a mask of the sentences with exact scores, not estimates, (n_sentences,)."""
         return np.ones(len(sentences), np.bool_)
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
@@ -367,7 +369,7 @@ class Scorer(ABC):
         Return None for sub-word models.
 
         Raises:
-            ModelError: if a word-level model has no counts.
+            ModelError: if a word-level model has no word counts.
             VocabularyError: if no word occurs so often.
         """
         return None
@@ -375,7 +377,7 @@ class Scorer(ABC):
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray | None:
         """Return the number of tokens of each word, (n_words,); None for word-level models.
 
-        With `initial`, each word is the first word of a sentence.
+        If `initial`, each word is tokenized as the first word of a sentence.
         """
         return None
 
@@ -492,7 +494,7 @@ class LanguageModel(Scorer):
         `boundaries`).
 
         Raises:
-            ModelError: if the model does not read from left to right, or the window is too small.
+            ModelError: if the model does not read from left to right, or a sentence is too long.
         """
         raise ModelError(
             f"{self.name} with rule {self.convention.rule} scores whole sentences, not words given "
@@ -525,5 +527,5 @@ def conventions(models: Iterable[Scorer]) -> dict[str, dict[str, object]]:
 def record_entry(specification: str, convention: Convention) -> dict[str, object]:
     """Return a model's entry in a record: its specification, if any, and its convention."""
     origin: dict[str, object] = {"specification": specification} if specification else {}
-    # A list, so that the entry equals one that was read from JSON
+    # JSON has no tuples. With a list, the entry equals an entry that was read from JSON
     return origin | asdict(convention) | {"context_tokens": [*convention.context_tokens]}

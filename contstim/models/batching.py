@@ -1,8 +1,8 @@
 """Batches of token rows for a network. A batch has rows of similar length, and limited size.
 
-A GPU can compute while the host, the computer's processor, prepares the next batch. So the host
-must not wait for the GPU. Therefore, token ids are copied from pinned memory, and the results of
-several batches are copied together.
+A GPU can compute while the host, the computer's processor, prepares the next batch. The host should
+therefore rarely wait for the GPU. Token ids are copied from pinned memory, so that the host can
+continue during the copy. The results of several batches are copied together.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Budget:
         """Set the budget to half the size of a batch that did not fit into memory.
 
         The batch has `n_rows` rows of at most `length` tokens; for `width`, see
-        `forward_in_batches`. Half of the budget could be too large, because the batch may have been
-        far smaller than the budget.
+        `forward_in_batches`. Half of the old budget could be too large, because the batch may have
+        been far smaller than the budget.
         """
         if torch.device(self.device).type == "cuda":
             torch.cuda.empty_cache()
@@ -101,7 +101,8 @@ def forward_in_batches(
         ModelError: if a single row does not fit into memory.
     """
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-    # Rows of similar length need little padding. If the longest rows fit into memory, all rows do
+    # Rows of similar length need little padding. The longest rows are first, because all other rows
+    # fit into memory if these rows fit
     order = np.argsort(-lengths, kind="stable")
     start = 0
     writes: list[Write] = []
@@ -201,8 +202,8 @@ def float32_products() -> Iterator[None]:
     """Compute products of float32 numbers in full float32 within a `with` statement.
 
     For speed, PyTorch may round the factors of float32 products to ten bits (TF32) or to seven bits
-    (bfloat16). By default, PyTorch rounds only in recurrent layers on GPUs. PyTorch has two
-    interfaces for these settings. The older interface consists of `allow_tf32` and
+    (bfloat16). By default, PyTorch rounds only in recurrent and convolutional layers on GPUs.
+    PyTorch has two interfaces for these settings. The older interface consists of `allow_tf32` and
     `set_float32_matmul_precision`. The newer interface, from PyTorch 2.9 on, is `fp32_precision`
     for each kind of operation. If a program has used the newer interface, the older interface may
     raise an error or return an outdated value.
@@ -242,7 +243,7 @@ def _set_float32() -> Callable[[], None]:
             _BACKENDS.cudnn.allow_tf32 = older[1]
         for kind, precision in zip(kinds, old_precisions, strict=True):
             if kind.fp32_precision != precision:
-                # Inherit the general setting, which may already be the old precision
+                # "none" inherits the general setting, which may already equal the old precision
                 kind.fp32_precision = "none"
             if kind.fp32_precision != precision:
                 kind.fp32_precision = precision

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
 
 CLASSES_VERSION = 2
-"""Version of the definition of classes; part of the fingerprints of rules that use them."""
+"""Version of the definition of classes; part of the fingerprints of rules that use classes."""
 
 NO_CLASS = -1
 WITHIN = 0
@@ -35,7 +35,7 @@ BOUNDARY = 1
 
 _CONTINUATION_MARK = "##"
 _ENDING_MARK = "</w>"
-_BLANKS = ("\n", "\t", "\r", "Ċ", "ĉ", "č")  # the last three are bytes of byte-level BPE
+_BLANKS = ("\n", "\t", "\r", "Ċ", "ĉ", "č")  # the last three are \n, \t and \r in byte-level BPE
 
 
 def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
@@ -127,7 +127,7 @@ class Normaliser:
 
     def __init__(self, classes: IntArray | None, device: torch.device | str = "cpu") -> None:
         self.classes = classes
-        # Number of logits to normalise at once; on a CPU, they fit into its caches of about 4 MB
+        # Number of logits to normalise at once. On a CPU, these logits fit into caches of 4 MB
         self._logits_at_once = 2**20 if torch.device(device).type == "cpu" else 2**28
         # Tokens of each class, and index of each token within its class
         self._members: dict[int, Tensor] = {}

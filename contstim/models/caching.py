@@ -1,7 +1,7 @@
 """A cache with a limit on the total size of its results, not on their number.
 
-With a limit on the number, a few results for three words each could displace the result for a whole
-vocabulary. The large result takes seconds to compute.
+With a limit on the number of results, a few small results, for three words each, could displace the
+large result for a whole vocabulary. The large result takes seconds to compute.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 
 WORDS = 500_000
-"""Maximum number of cached words; a word counts once for each kind of position."""
+"""Maximum number of cached words.
+
+The tokens of a word depend on the kind of its position, such as the beginning of a sentence. A word
+that is cached for k kinds of positions counts k times.
+"""
 
 _MIN_SIZE = 16  # smaller results count as this size, because their keys also take memory
 

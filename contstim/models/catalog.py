@@ -100,7 +100,7 @@ def load_transformer(
 ) -> LanguageModel:
     """Load a checkpoint as a causal or masked model, depending on its configuration.
 
-    The default rule is `log-likelihood` for causal models and `chain` for masked ones.
+    The default rule is `log-likelihood` for causal models and `chain` for masked models.
 
     Raises:
         ModelError: see `load_checkpoint`. Also if a causal model has a rule for masked models, or
@@ -196,7 +196,7 @@ def free_memory() -> None:
 
 
 def model_files(specifications: Iterable[str | Specification]) -> tuple[Path, ...]:
-    """Return the files of models that exist, including word counts and training hashes.
+    """Return the existing files of models, including word counts and training hashes.
 
     Training hashes are hashes of the sentences on which contstim trained the model.
     `specifications` are parsed specifications, or texts without `NAME=`. Empty texts are ignored,
@@ -210,7 +210,7 @@ def model_files(specifications: Iterable[str | Specification]) -> tuple[Path, ..
 
 
 def hub_commits(specifications: Iterable[str | Specification]) -> dict[str, str]:
-    """Return commits of models in the local cache of the hub, by `name` or `name:revision`.
+    """Return the commits of models in the hub's local cache: `name` or `name:revision` → commit.
 
     Raises:
         ModelError: see `parse_model`.
@@ -251,7 +251,7 @@ def _locations(specifications: Iterable[str | Specification]) -> Iterator[str]:
         if parsed.family == "server":
             from contstim.models.server.address import parse_address
 
-            # Tokenizer and draft are local; a draft is a model with similar scores. The network on
+            # Tokenizer and draft (a cheaper model with similar scores) are local. The network on
             # the server has no local files: test requests identify it
             address = parse_address(parsed.location)
             yield address.tokenizer

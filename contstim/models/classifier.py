@@ -1,4 +1,4 @@
-"""Acceptability scores from fine-tuned classifiers; they are not log-probabilities."""
+"""Acceptability scores from fine-tuned classifiers; these scores are not log-probabilities."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 UNIT = "signed confidence, -1 to 1"
 LABELS = ("unacceptable", "acceptable")
-"""Names of the labels 0 and 1, as in CoLA."""
+"""Names of the labels 0 and 1, as in the corpus CoLA."""
 
 _YES = frozenset({"acceptable", "grammatical", "correct", "1"})
 _NO = frozenset({"unacceptable", "ungrammatical", "incorrect", "0"})
@@ -44,18 +44,19 @@ def load_classifier(location: str, *, name: str, loading: Loading) -> Classifier
 
 
 class ClassifierModel(Scorer):
-    """Classifier whose score is the probability of the predicted label.
+    """Classifier whose score is the signed probability of the predicted label.
 
-    The score is the maximum of the softmax over both labels. It is negative if the predicted label
-    is `unacceptable`. Scores are in [-1, -0.5] and [0.5, 1]. The definition is in Eqs. 3-5 of
-    Vázquez Martínez (2021).
+    The probability is the maximum of the softmax over both labels. The sign is negative if the
+    predicted label is `unacceptable`. Scores are in [-1, -0.5] and [0.5, 1]. The definition is in
+    Eqs. 3-5 of Vázquez Martínez (2021).
 
     Args:
         checkpoint: classifier with two labels.
         name: name of the model, by default the checkpoint's location.
 
     Raises:
-        ModelError: if the checkpoint is not a classifier, or its labels do not name acceptability.
+        ModelError: if the checkpoint is not a classifier; if its labels do not name acceptability;
+            or if its padding token is not in the vocabulary.
     """
 
     def __init__(self, checkpoint: Checkpoint, *, name: str | None = None) -> None:

@@ -33,7 +33,8 @@ _SEPARATOR = re.compile(
 _BEGINNING = re.compile(
     r"(.* )?(begin|start) ?of ?(text|document|sentence|sequence)|bos( token| id)?"
 )
-# ChatML, Llama 3 and 4, Gemma, Phi, GLM, Command-R, Mistral, Granite, EXAONE, gpt-oss and others
+# Chat marks of ChatML, Llama 3 and 4, Gemma, Phi, GLM, Command-R, Mistral, Granite, EXAONE, gpt-oss
+# and other models
 _CHAT = re.compile(
     r"im .*|(eot|eom|inst)( id)?|(end|start)$|(start|end)?of ?turn"
     r"|(.* )?(turn|endofturn|role|header|user|assistant|system|human|chatbot|prompter|observation"
@@ -105,9 +106,9 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
 
 
 def candidate_contexts(tokenizer: Any, config: Any) -> tuple[str, ...]:
-    """Return contexts for a comparison of scores between contexts.
+    """Return contexts for a test of how the context affects scores.
 
-    These are '. ' and special tokens that begin or end texts. A chat mark is included if the
+    These are `. ` and the special tokens that begin or end texts. A chat mark is included if the
     tokenizer or the configuration declares it as the beginning or end of a sequence.
     """
     declared = (token for _, token in _declared(tokenizer, config))
@@ -181,7 +182,7 @@ def _fault(token: int, tokenizer: Any, config: Any, *, added: bool = False) -> s
 
     If `added`, the tokenizer puts the token before every text. Some chat templates, such as that of
     Llama 2, repeat this token before each turn, although it is no chat mark. So only the token's
-    name is checked.
+    name is checked, not its use in the template.
     """
     size = len(tokenizer)
     if not _is_readable(token, tokenizer, config):

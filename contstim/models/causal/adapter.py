@@ -32,8 +32,9 @@ class CausalModel(SubwordModel):
 
     The tokens of the end mark are scored. The rule `log-likelihood` encodes the unchanged text and
     normalises probabilities over the whole vocabulary. The rule `chain` enforces word boundaries
-    (Golan et al. 2023, Methods): it normalises the probability of each token over its class (see
-    `boundaries`). `chain` also tokenizes the first word like any other word.
+    (Golan et al. 2023, Methods): it normalises the probability of each token over its class, which
+    is either the tokens at word boundaries or the tokens within words (see `boundaries`). `chain`
+    also tokenizes the first word like any other word.
 
     The context before the first word is not scored. By default, the context is the token that
     begins a text. If there is no such token, the default is a token that separates documents; see
@@ -48,7 +49,7 @@ class CausalModel(SubwordModel):
 
     Raises:
         ModelError: if the checkpoint is not causal; if the rule is unknown; or if the context is
-            unusable, or at least as long as the network's window.
+            unusable, or at least as long as the network's window (its maximum number of tokens).
     """
 
     checkpoint: Checkpoint
@@ -116,8 +117,8 @@ class CausalModel(SubwordModel):
         plain = self.token_log_probs(sentences)
         for encoding, terms, mass in zip(encodings, plain, masses, strict=True):
             for i in range(1, len(encoding)):
-                # p(first token of a word) contains p(the previous word is complete). Move this
-                # factor to the last token of the previous word
+                # p(first token of a word) contains the factor p(the previous word is complete).
+                # Move this factor to the last token of the previous word
                 if encoding.word_of[i] != encoding.word_of[i - 1]:
                     for index, change in ((i - 1, mass[i]), (i, -mass[i])):
                         log_prob = float(terms[index].log_prob + change)
@@ -137,7 +138,7 @@ class CausalModel(SubwordModel):
         return CausalNetwork(self.checkpoint, by_words=self._end_apart)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """See `LanguageModel.replacements` and `bounds`."""
+        """See `Scorer.replacements` and the function `bounds`."""
         sentence.check_position(position)
         tokens_before = self._tokens_before(sentence, position)
         candidates = self._candidates(sentence, position, words, tokens_before)
@@ -182,8 +183,8 @@ class CausalModel(SubwordModel):
 
         If no token extends across a space, as in GPT-2, `dogs` has the same tokens at all inner
         positions. Other tokenizers may have a token `big dogs`. With such a tokenizer, each word is
-        tokenized within the sentence. For example, in `The big ? bark.`, the word `dogs` changes
-        the tokens of `The big`. Such words get no tokens.
+        tokenized within the sentence. A word gets no tokens if it changes the tokens before it. For
+        example, in `The big ? bark.`, the word `dogs` changes the tokens of `The big`.
         """
         if self._words_are_independent:
             return self._in_place(words, place_of(sentence, position))

@@ -3,7 +3,7 @@
 Example: continuations `big dogs bark`, `big dog` and `small` of a prefix, with one token per word:
 
     rows        big dogs bark | big dog | small      tokens to score
-    passes      big dogs                             `shared_paths` of the rows without last tokens
+    passes      big dogs                             `shared_paths` of rows without the last token
     logits      after the prefix; after big; after big dogs
 
 The network does not read the last token of a row, since no token follows it. The logits after the
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from contstim.models.words import Tokens
 
 
-_MAX_TREE = 2048  # maximum number of tokens; the size of a tree's mask is the square of it
+_MAX_TREE = 2048  # maximum number of tokens in a tree; its mask has n * n values for n tokens
 _TRIAL = "the old house was not good for people but the small dog had water"
 # transformers 5.24 renamed the cache of keys and values in all arguments and outputs
 _CACHE = "cache" if hasattr(ModelOutput, "past_key_values") else "past_key_values"
@@ -74,7 +74,8 @@ _NOTHING = Prefix((), 0.0, np.empty(0), None)
 class CausalNetwork:
     """Causal network that returns normalised log-probabilities.
 
-    With `by_words`, each token is normalised within its class, see `boundaries`.
+    With `by_words`, the probability of a token is normalised within its class: tokens at word
+    boundaries, or tokens within words (see `boundaries`).
     """
 
     def __init__(self, checkpoint: Checkpoint, *, by_words: bool) -> None:
@@ -97,7 +98,7 @@ class CausalNetwork:
         self._keeps_prefixes = self._can_continue_from_cache()
 
     def begin(self, context: Tokens) -> Prefix:
-        """Process a context of at least one token; the prefix has log-probability 0."""
+        """Process a context of at least one token; the resulting prefix has `log_prob` 0."""
         with batching.computing(), batching.single_input(len(context), self._device):
             row = batching.to_device(np.array([context], np.int64), self._device)
             count(1, len(context))
@@ -125,7 +126,8 @@ class CausalNetwork:
         """Return log p(token | prefix and the row's earlier tokens), (n_rows, longest row), nats.
 
         Rows have at least one token. Values are 0 beyond the end of a row. Rows with the same first
-        tokens share passes. With `entropies`, the result is (n_rows, longest row, 2), nats.
+        tokens share passes. With `entropies`, the result is (n_rows, longest row, 2): log p, and
+        the entropy of the distribution that predicts the token, nats.
         """
         value = partial(self._normaliser.log_probs, entropies=entropies)
         values = self._within_rows(prefix, rows, value, (2,) if entropies else ())
@@ -138,11 +140,11 @@ class CausalNetwork:
         return values
 
     def masses(self, prefix: Prefix, rows: Sequence[Tokens], tokens: BoolArray) -> FloatArray:
-        """For each position in a row, return log p(the next token is one of `tokens`), nats.
+        """Return log p(the next token is one of `tokens` | prefix and tokens before it), nats.
 
-        `tokens` is a mask of the vocabulary, (n_vocabulary,). The shape of the result is (n_rows,
-        longest row). The value of a token refers to the position directly before the token. The
-        value of a row's first token is not computed and is 0. Values beyond the end of a row are 0.
+        `tokens` is a mask of the vocabulary, (n_vocabulary,). The result has a value for each
+        position of each row, (n_rows, longest row). Two kinds of values are not computed and are 0:
+        at the first position of a row, and beyond the end of a row.
         """
         chosen = batching.to_device(np.flatnonzero(tokens), self._device)
 
@@ -166,8 +168,9 @@ class CausalNetwork:
         Args:
             prefix: tokens before each row.
             rows: rows of at least one token each.
-            value: function that returns q values. Its arguments are logits, (k, V); for each value,
-                the index of its row in the logits, (q,); and the token after this row, (q,).
+            value: function that returns values for q tokens. Its arguments are logits after k
+                tokens, (k, V); for each of the q tokens, the index of the logits that predict it,
+                (q,); and the ids of the q tokens, (q,).
             shape: shape of a value; by default, a value is a number.
         """
         values = np.zeros((len(rows), max(map(len, rows), default=0), *shape))
@@ -260,7 +263,7 @@ class CausalNetwork:
     def _compute(
         self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool = False
     ) -> tuple[Tensor, Any]:
-        """Return the result of `_forward`, in a merged batch if possible.
+        """Return the result of `_forward`, if possible in a batch with other searches' calls.
 
         The cache is valid only if `keeps` is True. Costs are counted as for a separate call.
         """
@@ -287,9 +290,9 @@ class CausalNetwork:
     def merges(self, call: NetworkCall) -> bool:
         """Return True if a call may be merged with calls of other searches.
 
-        A call with more than 1/8 of the budget's tokens is not merged, because it uses a GPU well.
-        A call that must return a cache is merged only if the cache of a batch can be divided into
-        rows.
+        A call with more than 1/8 of the budget's tokens is not merged, because it is large enough
+        to use a GPU well. A call that must return a cache is merged only if the cache of a batch
+        can be divided into rows.
         """
         prefix, keeps = call.about
         is_small = prod(call.shape) <= call.budget.tokens // 8
@@ -298,7 +301,7 @@ class CausalNetwork:
     def _run_merged(self, calls: Sequence[NetworkCall]) -> list[tuple[Tensor, Any]]:
         """Compute several calls in one batch, in which each row includes its prefix."""
         ids, attention = stack_calls(calls)
-        # No call needs logits at the first `shortest` tokens, which belong to its prefix
+        # The first `shortest` tokens of each row belong to a prefix. No call needs their logits
         shortest = min(len(call.prefix_ids) for call in calls)
         n_logits = ids.shape[1] - shortest
         output = self._model(
@@ -328,9 +331,9 @@ class CausalNetwork:
         *,
         n_positions: int | None = None,
     ) -> tuple[Tensor, Any]:
-        """Return logits (b, l, V) of rows (b, l) after the prefix; and the cache of both.
+        """Return logits (b, l, V) of rows (b, l) after a prefix, and the cache of prefix and rows.
 
-        If `n_positions` is set, only the logits of this number of last tokens are computed.
+        If `n_positions` is set, only the logits of the last `n_positions` tokens are computed.
         """
         n_positions = n_positions or ids.shape[1]
         n_before = len(prefix.ids)
@@ -374,7 +377,7 @@ class CausalNetwork:
 
     @cached_property
     def merges_prefixes(self) -> bool:
-        """True if merged calls with different prefixes have the same logits in a trial."""
+        """True if two calls with different prefixes have correct logits when merged in a test."""
         if len(self._trial) < 6:
             return False
         row = torch.tensor([self._trial], device=self._device)
@@ -421,7 +424,7 @@ def _is_plain(cache: Any) -> bool:
 
 
 def _shortest_window(cache: Any) -> float:
-    """Return the number of tokens to which all layers attend.
+    """Return the smallest number of tokens to which a layer attends; infinity without limits.
 
     Return 0 if a layer has no keys and values.
     """
@@ -474,7 +477,7 @@ def token_tree(rows: Sequence[Tokens]) -> tuple[dict[Tokens, int], IntArray]:
 
 
 def shared_paths(rows: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:
-    """Return paths, and for each row the index of a path that begins with it.
+    """Return paths, and for each row the index of a path that begins with the row.
 
     Paths are the rows that are not the beginning of another row. For the rows (1,), (1, 2) and
     (3,), the paths are (3,) and (1, 2), and the indices are 1, 1 and 0.

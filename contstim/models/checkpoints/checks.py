@@ -2,12 +2,12 @@
 
 A causal network predicts a word only from the words before it. A masked network also reads the
 words after it. `transformers` may load a network as the wrong kind without an error. For example,
-it loads XLNet as a causal network, and also BERT if it was saved without `is_decoder`.
-`check_behaviour` compares the logits of two rows that differ in one token:
+it loads XLNet as a causal network. It also loads BERT as a causal network if BERT was saved without
+`is_decoder`. `check_behaviour` compares the logits of two rows that differ in one token:
 
     row 0            the old house was not good for
     row 1            the old house water not good for
-    logits differ    at the token and after it; in a masked network, also before it
+    logits differ    at the changed token and after it; in a masked network, also before it
 
 Masked networks and classifiers read sentences of different lengths in one batch. Short sentences
 are padded with tokens that the attention mask excludes. A classifier must give a row the same
@@ -61,7 +61,7 @@ _HARMLESS = re.compile(
         )
     )
 )
-# Weights (by name) that belong to a head, the part of a network that computes the output
+# Names of weights that belong to a head, the part of a network that computes the output
 _HEAD = re.compile(
     r"^(cls|lm_head|predictions|generator_predictions|generator_lm_head|lm_predictions|pred_layer|"
     r"vocab_[a-z_]+|mlm|embed_out|head|score|classifier|qa_outputs)\.|^decoder\.(weight|bias)$"
@@ -69,7 +69,7 @@ _HEAD = re.compile(
 
 
 def without_weights(model_class: Any, config: Any, *, trust_remote_code: bool) -> Any:
-    """Build a network without values of its weights.
+    """Build a network whose weights have shapes, but no values.
 
     `model_class` is an auto class of `transformers`, such as `AutoModelForCausalLM`.
     """
@@ -102,8 +102,8 @@ def check_weights(
     output. With `new_head`, the head may be missing, and weights of an old head may be unused.
 
     Raises:
-        ModelError: if there are such weights; or if weights are stored as integers although the
-            network is not quantized.
+        ModelError: if weights are missing, unused or not finite; or if weights are stored as
+            integers although the network is not quantized.
     """
     missing = sorted(report["missing_keys"])
     if new_head:
@@ -160,7 +160,7 @@ _WORDS = (
 
 # Maximum number of unused rows in an embedding that is padded to a multiple of 128 rows
 _MAX_PADDING_ROWS = 127
-_SPARE_SHARE = 1 / 20  # maximum share of unused rows; published models have at most 2.4 %
+_SPARE_SHARE = 1 / 20  # share of unused rows always allowed; published models have at most 2.4 %
 _CAPITALS_SHARE = 1 / 20  # maximum share of tokens with capitals if text is lowercased
 # A merge is a rule of BPE that builds a token from two shorter ones. Special tokens have no merge
 _UNREACHED_SHARE = 1 / 20  # maximum share of tokens without a merge
@@ -170,7 +170,8 @@ _REMEDY = "Put the tokenizer files of the model into the folder."
 def check_tokenizer(location: str, tokenizer: Any, model: Any) -> None:
     """Refuse a tokenizer that cannot belong to a network.
 
-    If files are missing, `transformers` creates a tokenizer that has only five special tokens.
+    If files are missing, `transformers` creates a tokenizer whose only tokens are five special
+    tokens.
 
     Raises:
         ModelError: if the tokenizer is much smaller than the embedding; if it has tokens without a
@@ -196,7 +197,7 @@ def _check_size(location: str, tokenizer: Any, tokens: dict[str, int], n_rows: i
     # A special token needs a row in the embedding only if the tokenizer adds it to texts
     special = set(tokenizer.all_special_ids) - set(tokenizer("a")["input_ids"])
     if beyond := {i: token for token, i in tokens.items() if i >= n_rows and i not in special}:
-        raise ModelError(f"{sizes}: {beyond[min(beyond)]!r} is number {min(beyond):,}. {_REMEDY}")
+        raise ModelError(f"{sizes}: {beyond[min(beyond)]!r} has the id {min(beyond):,}. {_REMEDY}")
 
 
 def check_words(location: str, tokenizer: Any) -> None:
@@ -247,7 +248,7 @@ def _check_capitals(location: str, tokenizer: Any, tokens: dict[str, int]) -> No
 
 
 def _check_merges(location: str, tokenizer: Any) -> None:
-    """Refuse a BPE tokenizer without most of its merges, because it splits words into letters."""
+    """Refuse a BPE tokenizer that lacks most of its merges; it would split words into letters."""
     if not tokenizer.is_fast:
         return
     model = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
@@ -272,6 +273,7 @@ def _check_merges(location: str, tokenizer: Any) -> None:
 _PROBE_TEXT = "the old house was not good for people but the small dog had water"
 _PROBE_LENGTH = 7  # tokens: three before the changed token and three after it
 _MAX_ROUNDING_ERRORS = 64  # maximum difference of logits that should be equal, in rounding errors
+# The effect of a token is the largest change of a logit if the token is replaced
 _PADDING_SHARE = 0.01  # maximum effect of padding on a classifier, relative to a token's effect
 # Maximum difference of logits that should be equal, relative to a token's effect
 _ROUNDING_SHARE = 0.1

@@ -38,7 +38,7 @@ outdated.
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A network in evaluation mode, and its tokenizer. The network includes the output head.
+    """A network in evaluation mode, and its tokenizer. The network has an output head.
 
     Attributes:
         model: `transformers` model for causal or masked language modelling, or for sequence
@@ -66,7 +66,7 @@ class Checkpoint:
         """Check that the network has weights.
 
         Raises:
-            ModelError: if the checkpoint was loaded without weights, for its tokenizer only.
+            ModelError: if only the tokenizer of the checkpoint was loaded, without weights.
         """
         if not self.has_weights:
             raise ModelError(f"{self.location} was loaded without its weights, so it cannot score.")
@@ -163,18 +163,19 @@ _loaded: WeakValueDictionary[tuple[object, ...], Checkpoint] = WeakValueDictiona
 def load_checkpoint(
     source: Source, loading: Loading, *, classifier: bool = False, labels: Sequence[str] = ()
 ) -> Checkpoint:
-    """Load a language model, or a classifier. The configuration shows if it is causal or masked.
+    """Load a language model or a classifier.
 
-    A checkpoint that is still in use is not loaded again.
+    The configuration of a language model determines whether the model is causal or masked. A
+    checkpoint that is still in use is not loaded again.
 
     Args:
         source: folder with `config.json`, GGUF file, or name on the hub such as `gpt2` or
             `gpt2:main`.
         loading: device, precision and other options.
         classifier: whether to load a sequence classifier instead of a language model.
-        labels: label names for a new classification head, in the order of their indices; empty for
-            no new head. The weights of a new head are random. A network with a new head
-            is not shared with other models.
+        labels: label names for a new classification head, in the order of their indices; if empty,
+            no new head is added. The weights of a new head are random. A network with a new head is
+            not shared with other models.
 
     Raises:
         ModelError: if files are missing, damaged or do not fit one another; if the hub cannot be
@@ -207,8 +208,8 @@ def load_checkpoint(
     if loading.weights:
         checks.check_behaviour(checkpoint)
     if not labels:
-        # The stamp of a hub model is its commit. Before a download, the commit was unknown.
-        # Therefore, compute the stamp again
+        # A stamp changes if the checkpoint changes. The stamp of a hub model is its commit, which
+        # was unknown before a download. Therefore, compute the stamp again
         _loaded[(*key, current_stamp if Path(location).exists() else stamp(location))] = checkpoint
     return checkpoint
 

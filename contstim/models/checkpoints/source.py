@@ -1,4 +1,4 @@
-"""Sources of checkpoints: location, permission to run code, and errors.
+"""Sources of checkpoints: location, permission to run code, and errors of loading.
 
 A folder or a GGUF file is read directly. A model on the hub is first looked up in the local cache.
 Python code of a checkpoint runs only with the user's consent. Messages of `transformers` are
@@ -27,7 +27,7 @@ _GGUF = ".gguf"
 _GGUF_MAGIC = b"GGUF"
 _GGUF_PART = re.compile(r"-\d{5}-of-(?!00001)\d{5}$")
 _OTHER_WEIGHTS = ("*.safetensors", "*.bin")
-# Settings (by name) that count parts of a network, such as its layers
+# Names of settings for the number of layers, experts or other parts of a network
 _COUNT = re.compile(r"(^|_)(layers?|blocks?|groups?|experts?)(_num)?$")
 # Maximum number of parts: more than any network has. Each part takes a millisecond to build
 _MAX_PARTS = 4_096
@@ -108,7 +108,7 @@ def from_anywhere(
 ) -> Callable[Concatenate[str, Loading, _Options], _Result]:
     """Decorate a function that takes a `Source`, so that it takes a location instead.
 
-    A model on the hub is read from the local cache. If this fails, it is read from the hub.
+    A model on the hub is read from the local cache. If this fails, the model is downloaded.
 
     Raises:
         ModelError: see `check_location`, `check_hub`, `foreign_errors` and the function `load`.
@@ -150,8 +150,8 @@ def check_location(location: str) -> None:
     """Refuse a folder or file that is missing or is not a checkpoint.
 
     Raises:
-        ModelError: if the location is not a checkpoint, or if it is a local folder or file with a
-            revision.
+        ModelError: if the location is not a checkpoint, or if it names a revision of a local folder
+            or file.
     """
     name, revision = split_revision(location)
     if revision and Path(name).exists():
@@ -290,7 +290,7 @@ def foreign_errors(location: str) -> Iterator[None]:
     """
     try:
         with warnings.catch_warnings():
-            # Warnings are about formats and empty layers. `checks` finds problems of checkpoints
+            # Warnings are about formats and empty layers. The module `checks` finds real problems
             warnings.simplefilter("ignore")
             yield
     except ContstimError:
