@@ -67,7 +67,7 @@ class SubwordModel(LanguageModel):
     _needs_every_word = False  # whether to refuse a sentence if one of its words has no tokens
 
     def _remember_words(self, tokenizer: Any) -> None:
-        """Set the tokenizer and the training text, and create caches of tokens."""
+        """Set the tokenizer and the file of training sentences, and create caches of tokens."""
         self._tokenizer = tokenizer
         if self.checkpoint is not None:
             self.training_text = training_text_beside(self.checkpoint.location)
@@ -161,7 +161,7 @@ class SubwordModel(LanguageModel):
             return super().float32_log_probs(sentences)
         from contstim.models.precision import in_float32
 
-        # A copy with an empty cache, since cached prefixes were computed in lower precision
+        # A copy with an empty cache: cached states of prefixes were computed in lower precision
         model = self.for_another_search()
         with in_float32(self.checkpoint.model):
             return model.log_probs(sentences)

@@ -138,7 +138,8 @@ def write_tensors(
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with writing(path) as partial:
         partial.touch()
-        # Restore the permissions later, because safetensors makes the file unreadable for others
+        # Store the permissions and restore them below, because safetensors makes the file
+        # unreadable for other users
         mode = partial.stat().st_mode
         try:
             safetensors.torch.save_file(contiguous, partial, dict(metadata or {}))
@@ -183,8 +184,8 @@ def fingerprint_of_network(network: Any, *descriptions: str) -> str:
 
 def _slow_settings(tokenizer: Any) -> Iterator[str]:
     options = tokenizer.init_kwargs.items()
-    # Omit texts, which are names and paths. Numbers and Boolean values affect tokenization; an
-    # example is do_lower_case
+    # Omit texts, which are names and paths. Numbers and Boolean values, such as `do_lower_case`,
+    # affect tokenization
     yield json.dumps(sorted((k, v) for k, v in options if isinstance(v, bool | int)))
     with TemporaryDirectory() as folder:
         for path in sorted(tokenizer.save_vocabulary(folder)):

@@ -105,7 +105,8 @@ def sentence_hash(sentence: Sentence) -> int:
     return int.from_bytes(digest, "little")
 
 
-# Key of a record. Its value maps each model to an object with the keys sentences, found and hashes
+# Key of a record. Its value maps each model to an object with the keys `sentences`, `found` and
+# `hashes`
 _ENTRY = "training_text"
 
 
@@ -190,7 +191,7 @@ def contamination_warnings(
 def tell_contamination(
     results: Mapping[str, Contamination | None], reporter: Reporter, noun: str = "sentences"
 ) -> dict[str, dict[str, dict[str, Any] | None]]:
-    """Warn about sentences that models were trained on.
+    """Warn about sentences that are in training texts of models.
 
     Returns:
         Entry for the record of a score table; `read_contamination` reads it.

@@ -140,7 +140,10 @@ class InLetterCase(_Wrapper, LanguageModel):
 
     @property
     def convention(self) -> Convention:
-        """Definition of the scores; the letter case is added to the rule and the fingerprint."""
+        """Definition of the scores. Its rule and its fingerprint contain the letter case.
+
+        The fingerprint is the key of cached scores.
+        """
         return self._model.convention.with_suffix(self.case)
 
     def _as_read(self, argument: Any) -> Any:

@@ -66,7 +66,7 @@ def refuse_special_ids(
     `added` is a mask of the tokens that the tokenizer adds to each text, (n_tokens,).
 
     Raises:
-        ModelError: if there is such a token.
+        ModelError: if the sentence is refused.
     """
     _, special = _special(tokenizer)
     for id_, is_added in zip(ids, added, strict=True):
@@ -222,10 +222,10 @@ def encode_batch(
     such a sentence is tokenized without its end mark, and the end mark is tokenized separately.
     Without `end_apart`, the token belongs to the last word.
 
-    Some tokenizers, such as XLM's, do not report which characters a token covers. Then each word is
-    also tokenized alone, to count the letters of its tokens. The tokens of the text are assigned to
-    words by counting letters. So the tokens of a word alone and its tokens in the text must have
-    the same letters.
+    Some tokenizers, such as XLM's, do not report which characters a token covers. With such a
+    tokenizer, each word is also tokenized alone, to count the letters of its tokens. The tokens of
+    the text are then assigned to words by counting letters. So the tokens of a word alone and its
+    tokens in the text must have the same letters.
 
     Args:
         tokenizer: `transformers` tokenizer.
@@ -479,7 +479,8 @@ def words_in_places(
     tokenized_in: dict[Place, dict[str, tuple[Tokens, Tokens]]] = {}
 
     def look_up(words: tuple[str, ...], kind: Place) -> WordTokens:
-        # Cache single words as well, since the next list mostly has the words of earlier lists
+        # `SizedCache` stores lists of words. Cache single words as well, since a new list mostly
+        # contains words of earlier lists
         (frame, position), tokenized = kind, tokenized_in.setdefault(kind, {})
         new = [word for word in dict.fromkeys(words) if word not in tokenized]
         encodings = encode([frame.replace(position, word) for word in new])

@@ -148,7 +148,7 @@ def _columns(path: Path) -> Mapping[str, Sequence[Any]]:
     names = tuple(rows.pop(0)) if has_header else _COLA_COLUMNS
     if not rows or len(set(names)) < len(names):
         raise InputError(f"{path} has only a header without rows, or has duplicate columns.")
-    # A header is line 1. Empty lines have no number
+    # The header, if any, is line 1. Empty lines are not counted
     for number, row in enumerate(rows, start=1 + has_header):
         if len(row) != len(names):
             raise InputError(

@@ -64,10 +64,11 @@ class TrainingTask:
 class Epoch:
     """Losses and times of one pass over the text.
 
+    A loss is the mean of -log p over predictions, nats.
+
     Attributes:
-        training_loss: loss during the epoch, nats; the mean over predictions.
-        validation_loss: loss in the validation sentences after the epoch, nats; the mean over
-            predictions.
+        training_loss: loss in the training sentences during the epoch.
+        validation_loss: loss in the validation sentences after the epoch.
         predictions: number of predicted tokens, words, sentence ends or labels in training.
         cpu_seconds: processor time of all threads, including validation.
         wall_seconds: wall time, including validation.
@@ -106,7 +107,8 @@ class Progress:
 class Trainer:
     """The training loop. Its state is the weights, the optimizer state, and the attributes below.
 
-    With `bf16`, computations are in bfloat16 where this is safe. Weights are always float32.
+    With `bf16`, torch's autocast chooses which computations are in bfloat16. Weights are always
+    float32.
 
     Attributes:
         curve: finished epochs.

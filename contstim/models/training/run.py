@@ -117,7 +117,8 @@ def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> Tra
         text, size=settings.vocabulary_size, min_count=settings.min_count
     )
     # The adaptive softmax (Grave et al. 2017) divides words into three clusters: the most frequent
-    # 10 %, the next 30 %, and the remaining 60 %. Small networks have a single softmax
+    # 10 %, the next 30 %, and the remaining 60 %. Networks with few words or narrow states have a
+    # plain softmax
     large = len(words) >= _ADAPTIVE_FROM and settings.hidden >= 64
     network = RecurrentNetwork(
         Shape(

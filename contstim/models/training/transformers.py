@@ -222,7 +222,8 @@ def _word_piece(sentences: Sequence[Sentence], size: int) -> Any:
 
     The library `tokenizers` breaks ties between equally frequent pairs of tokens by token id. It
     numbers characters inside words in the order of a hash table, which differs between processes.
-    To fix their ids, these characters are passed as special tokens, in alphabetical order.
+    Here, these characters are passed as special tokens in alphabetical order, so their ids are
+    always the same.
     """
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
     from transformers import BertTokenizer

@@ -1,8 +1,9 @@
 """Triplets for every pair of models: workers search, and each result is stored immediately.
 
 A triplet is a natural sentence with two synthetic sentences. Model 1 rejects the first synthetic
-sentence and accepts the second. Model 2 accepts the first and rejects the second. Workers are
-processes that load models and execute tasks.
+sentence, that is, it prefers the natural sentence. Model 1 accepts the second synthetic sentence.
+For model 2, the roles of the two synthetic sentences are reversed. Workers are processes that load
+models and execute tasks.
 
     SearchQuestion: number of triplets for each pair, recipe (search method), constraints, seed
         |

@@ -7,7 +7,7 @@ search begins from a natural sentence and finds a triplet or none. The diagram s
           |
     [natural_walk]     s17    s4     s31    s8     s22  …      sentences that both models know
           |
-       searches        found  none   found  none   found       one a sentence; may end in any order
+       searches        found  none   found  none   found       started in order, ended in any order
           |
     [counted_results]  s17           s31           s22         the first `per_pair` triplets count
 
@@ -198,7 +198,7 @@ class TripletQueue(TaskQueue[TripletTask]):
 
         Stop earlier if the pair needs no further search.
         """
-        # Queue only one search at a time, because running searches may make it unnecessary
+        # Queue at most one search: running searches may make the search in the queue unnecessary
         while not self._waiting[pair] and self._expected[pair] < self._per_pair:
             is_over = self._unsuccessful[pair] >= MAX_UNSUCCESSFUL_SEARCHES * self._per_pair
             sentence = None if is_over else next(self._walks[pair], None)

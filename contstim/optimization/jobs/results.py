@@ -144,7 +144,7 @@ class PairStatistics:
 
     @property
     def replaced(self) -> int:
-        """Number of natural sentences without a triplet that were replaced by another sentence."""
+        """Number of natural sentences that yielded no triplet and were replaced by another one."""
         return self.inadmissible + self.unchanged - self.missing
 
 

@@ -115,8 +115,8 @@ class SearchProgress:
     """Progress of the searches between all pairs of models.
 
     Progress is measured in time and reported in triplets. The searches have an expected total time.
-    For example, if 100 triplets are needed and searches for 30 % of this time have ended, the
-    progress is 30 triplets. A running search counts in part.
+    For example, 100 triplets are needed. If the finished searches are 30 % of the expected time,
+    the progress is 30 triplets. A running search counts in part.
 
     Args:
         expected: function that returns the expected seconds for a triplet of a pair of models, or

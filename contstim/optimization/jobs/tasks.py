@@ -203,11 +203,11 @@ class TripletTask(WorkerTask[SearchContext]):
     def perform(self, context: SearchContext) -> Result:
         """See `WorkerTask.perform`.
 
-        The state is `inadmissible` if the natural sentence is impossible under a model, if its
-        score is below a floor, or if no word may change. A search is repeated with other seeds
-        until it is successful, with `SEEDS` seeds at most. Searches for few new words are not
-        repeated. If all searches are unsuccessful, the three sentences of the triplet are not all
-        different, and the result has a reason.
+        The state of the result is `inadmissible` if the natural sentence is impossible under a
+        model, if its score is below a floor, or if none of its words may change. A search is
+        repeated with other seeds until it is successful, with `SEEDS` seeds at most. Searches for
+        few new words are not repeated. If all searches are unsuccessful, the three sentences of the
+        triplet are not all different, and the result has a reason.
 
         Raises:
             ModelError: if a model has changed since the job began.
@@ -231,7 +231,7 @@ class TripletTask(WorkerTask[SearchContext]):
                 return self.result("inadmissible", reason)
         few_changes = self.question.few_changes(in_sds=self.sds is not None)
         if few_changes is not None and self.floors is not None and self.sds is None:
-            # The model under which natural sentences are likelier
+            # The model with the higher floor, under which natural sentences are likelier
             better = models[int(self.floors[1] > self.floors[0])]
             few_changes = replace(few_changes, chooser=better.name)
         began = perf_counter()
@@ -301,10 +301,11 @@ class TripletTask(WorkerTask[SearchContext]):
         """Return why the natural sentence is below a floor; empty if it is not below any floor."""
         for model, floor in limits:
             log_prob = float(model.scores([self.natural])[0])
-            # The floor may be this sentence's own score, from a batch with other rounding errors
+            # The floor may be the score of this sentence from a batch with other rounding errors
             high_enough = reaches_floor(log_prob, floor, model.convention.tolerance)
             if computes_coarsely((model,)):
-                # Floors are float32 scores, but the search uses the coarse scores. Check both
+                # Floors are scores with float32 weights, but the search uses scores in lower
+                # precision. Check both scores
                 precise = float(model.float32_scores([self.natural])[0])
                 high_enough = high_enough and reaches_floor(precise, floor, ROUNDING)
                 log_prob = min(log_prob, precise)

@@ -1,7 +1,8 @@
 """Search for the triplets of all pairs of models.
 
 A triplet is a natural sentence with two synthetic sentences. Model 1 rejects the first synthetic
-sentence and accepts the second. Model 2 accepts the first and rejects the second.
+sentence, that is, it prefers the natural sentence. Model 1 accepts the second synthetic sentence.
+For model 2, the roles of the two synthetic sentences are reversed.
 """
 
 from __future__ import annotations

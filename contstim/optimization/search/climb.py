@@ -76,7 +76,7 @@ class Climb:
         return [best, *sorted(better, key=lambda step: step.loss)]
 
     def in_units(self, units: FloatArray) -> Climb:
-        """Return the climb with scores multiplied by `units`, a factor for each model."""
+        """Return the climb with scores multiplied by `units`: one factor per model, (n_models,)."""
         return replace(
             self,
             start=self.start.in_units(units),

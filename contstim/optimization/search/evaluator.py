@@ -83,7 +83,7 @@ class Evaluator:
 
     @contextmanager
     def count_cost(self, number: int) -> Iterator[Scorer]:
-        """Yield the model with a number. Add the cost of its computations to the model's tally.
+        """Yield the model with this number. Add the cost of its computations to its tally.
 
         The computations of the model's draft also count.
         """
@@ -167,7 +167,7 @@ class Evaluator:
             screening = source.replacements(position.sentence, position.index, position.words)
         if draft is None:
             return screening
-        # A draft's exact scores and bounds are only estimates for the model itself
+        # The draft's exact scores and bounds are not valid for the model itself
         n_words = len(position.words)
         return Replacements(np.full(n_words, np.nan), screening.estimate, np.full(n_words, np.inf))
 
@@ -191,7 +191,7 @@ class Evaluator:
         """
         log_probs = np.full((len(self.models), len(words)), np.nan)
         for number in range(len(self.models)):
-            # Each model scores only words that the scores of earlier models show to be promising
+            # Each model scores only words that are promising given the scores of earlier models
             mask = np.ones(len(words), np.bool_) if promising is None else promising(log_probs)
             chosen = [word for word, is_chosen in zip(words, mask, strict=True) if is_chosen]
             log_probs[number, mask] = self.replacement_log_probs(number, position, chosen)
