@@ -106,7 +106,10 @@ class NaturalScores:
             floors[model] = self.store.floors(*self._keys[model], quantile) if self._resumed else {}
             reference = reference_sentences(self.sentences, profile.words)
             if new := [s for s in reference if len(s) not in floors[model]]:
-                reporter.say(f"Scoring {len(new):,} natural sentences under {model} for its floor.")
+                reporter.say(
+                    f"Scoring {len(new):,} natural sentences under {model} to find its lowest "
+                    "plausible scores."
+                )
                 missing[model] = new
         for model, scores in self._score(missing).items():
             computed = floors_of(scores, quantile)

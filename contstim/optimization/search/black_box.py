@@ -121,8 +121,9 @@ class SentenceRegression:
         variance = np.full(len(words), shared[indices].sum() + _NOISE**2)
         variance += sum(_prior_sd(term) ** 2 for term in common if term not in self._index)
         # Indices of weights, and the factors of these weights. Both arrays have a column for each
-        # word. Their rows are the draft, the number of tokens, the word, the pair to its left, and
-        # the pair to its right. Terms without a weight only add variance
+        # word. Their rows are the draft, the number of tokens, the word, its pair with the word on
+        # the left (if any), and its pair with the word on the right (if any). Terms without a
+        # weight only add variance
         weight_indices = [np.full(len(words), _DRAFT), np.full(len(words), _TOKENS)]
         factors = [drafted, n_tokens]
         for terms in specific:
@@ -173,8 +174,8 @@ class BlackBoxEstimates:
         self.refined = draft is None or draft.cheap_replacements
         self.drafted = evaluator.screen(number, position).estimate.copy()
         if draft is not None:
-            # Estimates have an unknown offset. The draft's exact score of the current sentence
-            # corrects it
+            # Estimates have an unknown offset. Correct this offset with the draft's exact score of
+            # the current sentence
             with evaluator.count_cost(number):
                 current = draft.scores([position.sentence])[0]
             if np.isfinite(current):
