@@ -3,10 +3,12 @@
     [NAME=][family:]location[:REVISION][@rule][+transform][?context=TEXT]
 
 Examples are `kenlm:trigram.arpa`, `hf:gpt2@chain+mean` and `small=hf:gpt2:main`. The name is the
-text before the first `=`. If this text contains a `:` or a `/`, there is no name. The `=` then
-belongs to the location, as in `server:host/api?tokenizer=gpt2` or `./a=b.arpa`. A revision is a
-branch, a tag or a commit of a model on the Hugging Face hub. A rule defines how sentences are
-scored. A transform changes the scores; for example, `+mean` divides them by the number of tokens.
+text before the first `=`. If this text contains a `:` or a `/`, the model has no name, and the `=`
+belongs to the location, as in `server:host/api?tokenizer=gpt2` or `./a=b.arpa`. A family, such as
+`kenlm` or `hf`, is a type of model. A revision is a branch, a tag or a commit of a model on the
+Hugging Face hub. A rule defines how sentences are scored. A transform changes the scores; for
+example, `+mean` divides them by the number of tokens. A context is a text that a causal model reads
+before the first word.
 """
 
 from __future__ import annotations
@@ -98,7 +100,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "electra-large-generator": ("hf:google/electra-large-generator", "masked transformer"),
     "gpt2-xl": ("hf:gpt2-xl", "causal transformer"),
 }
-"""Specifications and summaries of the models of the 2023 study. A key can be used as a location."""
+"""Specifications and summaries of the models of the 2023 study.
+
+A key, such as `gpt2-xl`, can be used as a location.
+"""
 
 _CONTEXT = re.compile(r"(.+)\?context=([\w.~%-]*)", re.DOTALL | re.ASCII)
 _SPECIFICATION = re.compile(
@@ -118,7 +123,8 @@ def split_revision(location: str) -> tuple[str, str]:
     The location of an existing file or folder has no revision, even if it contains a colon.
 
     Returns:
-        The name on the hub and the revision. Without a revision, the location and an empty text.
+        The name on the hub and the revision. If there is no revision: the location and an empty
+        text.
     """
     match = _WITH_REVISION.fullmatch(location)
     # Not `Path.exists`, which raises an error if the name is too long for the file system
@@ -147,7 +153,7 @@ def with_context(model: Specification, context: str) -> Specification:
     """Return the model's specification with a new context.
 
     Raises:
-        ModelError: if models of its family read no context.
+        ModelError: if models of this family read no context.
     """
     if "context" not in family_named(model.family).options:
         raise ModelError(
@@ -167,11 +173,13 @@ def with_contexts(models: Iterable[str], contexts: Iterable[str]) -> dict[str, s
         contexts: contexts as `NAME=TEXT`, where NAME is the name of a model.
 
     Returns:
-        For each specification in `models`, the specification with its context.
+        A map from each specification in `models` to the specification with its new context. A
+        model without an entry in `contexts` keeps its specification.
 
     Raises:
         ModelError: if a context is not `NAME=TEXT`; if NAME is not the name of a model; if two
-            contexts have one name; or if a model reads no context. Also see `parse_model`.
+            contexts are for the same model; or if a model reads no context. Also see
+            `parse_model`.
     """
     parsed = {text: parse_model(text) for text in models}
     names, context_of = {model.name for model in parsed.values()}, dict[str, str]()
@@ -193,19 +201,19 @@ def with_contexts(models: Iterable[str], contexts: Iterable[str]) -> dict[str, s
 def parse_model(model: str | Specification, name: str = "") -> Specification:
     """Parse `[NAME=][family:]location[:REVISION][@rule][+transform][?context=TEXT]`.
 
-    The location may be a key of `CATALOGUE`. If the text gives no family, the ending of the file or
-    a file in the folder determines the family.
+    The location may be a key of `CATALOGUE`. If the text names no family, the location determines
+    it: a file by its ending, and a folder by one of its files.
 
     Args:
-        model: text to parse; a parsed model is returned unchanged. If `name` is given, every `=` in
-            the text belongs to a path or an address.
-        name: name of the model. By default, this is the part before the `=`, or the whole text if
-            it contains no `=`.
+        model: text to parse; a parsed model is returned unchanged. If `name` is given, the text has
+            no `NAME=` part.
+        name: name of the model. By default, this is the NAME of the `NAME=` part. Without such a
+            part, it is the text without its context.
 
     Raises:
         ModelError: if `model` is not a text or is malformed; if the name is invalid; if there is no
-            such family, rule or transform; or if the text has a context and models of the family
-            read none.
+            such family, rule or transform; or if the text has a context, although models of the
+            family read no context.
     """
     if isinstance(model, Specification):
         return model
@@ -219,7 +227,7 @@ def parse_model(model: str | Specification, name: str = "") -> Specification:
     if not name and equals and ":" not in prefix and "/" not in prefix:
         name, text = prefix.strip(), suffix.strip()
         _check_name(name, model)
-    # The pattern matches the shortest possible location, so `@rule` and `+transform` are not in it
+    # The pattern matches the shortest possible location, which excludes `@rule` and `+transform`
     match = _SPECIFICATION.fullmatch(text)
     if match is None:
         raise ModelError(f"A model must be [family:]location[@rule][+transform], got {text!r}.")
@@ -254,7 +262,7 @@ def with_ending(specification: str, rule: str, transform: str) -> str:
 
 
 def without_ending(specification: str) -> str:
-    """Return the specification of a model without rule, transform and context."""
+    """Remove the rule, the transform and the context from a specification."""
     plain, _ = without_context(specification)
     model = parse_model(plain, plain)
     argument = model.argument and f":{model.argument}"
@@ -268,7 +276,7 @@ def _check_ending(model: Specification) -> None:
         raise ModelError(
             f"{model.family} models have no rule {model.rule!r}; they have {', '.join(rules)}."
         )
-    # +slor needs a unigram model, +mean takes no argument
+    # `+slor` needs an argument, the unigram model; `+mean` takes no argument
     if transform and (transform not in TRANSFORMS or bool(model.argument) != (transform == "slor")):
         raise ModelError(
             f"The transform of {model.location!r} must be one of "
@@ -277,7 +285,7 @@ def _check_ending(model: Specification) -> None:
 
 
 def parse_models(specifications: Models) -> list[Specification]:
-    """Parse the specifications of one model or several models, without loading them.
+    """Parse the specifications of one model or several models; the models are not loaded.
 
     Raises:
         ModelError: if a name or a model occurs twice; also see `parse_model`.
@@ -293,7 +301,7 @@ def parse_models(specifications: Models) -> list[Specification]:
     # Refuse one model under two names, since it would be compared with itself
     model_by_location: dict[Specification, Specification] = {}
     for model in models:
-        # `a.arpa` and `./a.arpa` are one file; `gpt2` and `gpt2:main` are one revision
+        # `a.arpa` and `./a.arpa` are one file; `gpt2` and `gpt2:main` are the same revision
         hub_name, revision = split_revision(model.location)
         path = os.path.normpath(hub_name if revision == "main" else model.location)
         unnamed = replace(model, name="", specification="", location=path)
@@ -323,7 +331,7 @@ def _check_name(name: str, text: str) -> None:
 
 
 def _family_of(location: str) -> str:
-    # The ending of the file is checked first, since this reads no file
+    # The ending of the file is checked first, since this check reads no file
     for family in FAMILIES.values():
         if family.endings and location.endswith(family.endings):
             return family.name
@@ -339,7 +347,7 @@ def _family_of(location: str) -> str:
 
 
 def hub_commit(location: str) -> str:
-    """Return the commit of a hub model (`name[:revision]`) in the local cache; empty if missing."""
+    """Return the commit of a cached hub model, `name[:revision]`; empty if it is not cached."""
     # …/models--NAME/snapshots/COMMIT/config.json
     path = cached_file(location, "config.json")
     return path.parent.name if path else ""

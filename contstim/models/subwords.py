@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def check_rule(checkpoint: Checkpoint, rule: str, rules: Iterable[str]) -> None:
-    """Check that the checkpoint's kind of model has a rule.
+    """Check that models of the checkpoint's kind (causal or masked) have a rule.
 
     Raises:
         ModelError: if the rule is not in `rules`.
@@ -60,14 +60,14 @@ class SubwordModel(LanguageModel):
     # Arguments of `_begin_with` other than `text`; empty if the model reads no context
     _begin_again: tuple[Any, ...] = ()
     checkpoint: Checkpoint | None = None
-    _encode: Callable[..., list[Encoding]]  # `encode_batch` with options
+    _encode: Callable[..., list[Encoding]]  # `encode_batch` with this model's options
     # Whether to add a space before the first word, so that it is tokenized like later words
     _space = False
     _end_apart = False  # whether the end mark, such as a full stop, must have separate tokens
-    _needs_every_word = False  # whether to refuse a sentence with a word that has no tokens
+    _needs_every_word = False  # whether to refuse a sentence if one of its words has no tokens
 
     def _remember_words(self, tokenizer: Any) -> None:
-        """Set the tokenizer and the training text, and create caches of tokens."""
+        """Set the tokenizer and the file of training sentences, and create caches of tokens."""
         self._tokenizer = tokenizer
         if self.checkpoint is not None:
             self.training_text = training_text_beside(self.checkpoint.location)
@@ -117,19 +117,22 @@ class SubwordModel(LanguageModel):
 
     @abstractmethod
     def _parts(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
-        """Yield an array of values for each sentence, nats, (n_tokens or more, 1 or 2).
+        """Yield an array for each sentence, nats: (n_tokens, 2), or (n_tokens, 1).
 
-        Column 0 is log p of the tokens. Column 1 is the entropies of their distributions; if the
-        entropies are unknown, there is no column 1. Rows of zeros may follow the rows of the
-        tokens.
+        Column 0 contains log p of each token. Column 1 contains the entropy of the distribution
+        that predicts the token; it is omitted if entropies are unknown. An array may have more than
+        n_tokens rows. The additional rows are at the end and contain zeros.
         """
 
     def _is_scored(self, word: int) -> bool:  # noqa: ARG002
-        """Return True if the tokens of a word are scored; see `Encoding.word_of`."""
+        """Return True if tokens with this value in `Encoding.word_of` are scored."""
         return True
 
     def _needs(self, n_tokens: int) -> int:
-        """Return how many tokens the whole input has for a sentence of `n_tokens` tokens."""
+        """Return the length in tokens of the input for a sentence of `n_tokens` tokens.
+
+        In subclasses, the input can also contain a context.
+        """
         return n_tokens
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
@@ -138,7 +141,7 @@ class SubwordModel(LanguageModel):
         encodings = self._encode(sentences)
         for encoding, parts in zip(encodings, self._parts(encodings), strict=True):
             tokens = self._tokenizer.convert_ids_to_tokens(list(encoding.ids))
-            # Not strict, since zeros may follow the values of the tokens
+            # Not strict, since rows of zeros may follow the rows of the tokens
             rows = zip(encoding.word_of, tokens, parts.tolist(), strict=False)
             terms.append([TokenScore(w, t, *values) for w, t, values in rows if self._is_scored(w)])
         return terms
@@ -158,7 +161,7 @@ class SubwordModel(LanguageModel):
             return super().float32_log_probs(sentences)
         from contstim.models.precision import in_float32
 
-        # A copy with an empty cache, since cached prefixes are less precise
+        # A copy with an empty cache: cached states of prefixes were computed in lower precision
         model = self.for_another_search()
         with in_float32(self.checkpoint.model):
             return model.log_probs(sentences)
@@ -180,16 +183,18 @@ class SubwordModel(LanguageModel):
         continuations: Sequence[Continuation],
         terms: Callable[[Sequence[Tokens]], Iterable[FloatArray]],
     ) -> FloatArray:
-        """Return the sum of the terms of each continuation's tokens, (n_continuations,), nats.
+        """Return the sum of log p over the tokens of each continuation, (n_continuations,), nats.
 
-        `terms` yields log p of the tokens of each row. Zeros may follow the values of a row.
+        These are the tokens of the words from `Continuation.start` on, without the end mark. The
+        function `terms` receives rows of tokens, one for each sentence. It yields log p of the
+        tokens of each row; zeros may follow.
         """
         encodings = self._encode([item.sentence for item in continuations], end_apart=True)
         words = [[w for w in encoding.word_of if w != END_MARK] for encoding in encodings]
         rows = terms([e.ids[: len(w)] for e, w in zip(encodings, words, strict=True)])
         totals = np.zeros(len(words))
         for i, (item, word_of, row) in enumerate(zip(continuations, words, rows, strict=True)):
-            counts = np.zeros(len(row), np.bool_)  # zeros may follow the row
+            counts = np.zeros(len(row), np.bool_)  # `row` may be longer than `word_of`
             counts[: len(word_of)] = np.array(word_of) >= item.start
             totals[i] = np.where(counts, row, 0.0).sum()
         return totals
@@ -204,7 +209,10 @@ class SubwordModel(LanguageModel):
             )
 
     def _in_place(self, words: Sequence[str], frame: Place) -> WordTokens:
-        """Return the tokens of each word at the kind of position that `frame` describes."""
+        """Return the tokens of each word at a kind of position (first, inner or last).
+
+        `frame` describes the kind by an example, a short sentence and a position; see `Place`.
+        """
         return self._cut_words(as_tuple(words), frame)
 
     def _rewritten(self, sentence: Sentence, position: int, words: Sequence[str]) -> list[Encoding]:

@@ -1,10 +1,11 @@
 """Tensors of networks: device maps, files and fingerprints.
 
-`accelerate` distributes a network over several devices, memory and disk. Weights that are offloaded
-to memory or disk are placeholders (meta tensors). A hook copies their values to the computing
-device when the layer runs. `bitsandbytes` quantizes the weights of all linear layers except the
-output layer. 8-bit weights have one scale for each row. 4-bit weights have one scale for every 64
-weights.
+A device map assigns the parts of a network to devices, memory or disk, and `accelerate` distributes
+the parts. Weights that are offloaded to memory or disk are placeholders (meta tensors). A hook
+copies their values to the computing device when the layer runs.
+
+`bitsandbytes` quantizes the weights of all linear layers except the output layer. 8-bit weights
+have one scale for each row. 4-bit weights have one scale for every 64 weights.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ def placement_options(loading: Loading, offload: str) -> dict[str, Any]:
         settings["quantization_config"] = configuration(
             load_in_8bit=loading.quantize == "int8",
             load_in_4bit=loading.quantize == "int4",
-            # With "nf4", the 16 values of 4 bits are quantiles of a normal distribution, because
-            # weights are nearly normal
+            # With "nf4", the 16 values that a 4-bit weight can have are quantiles of a normal
+            # distribution. Weights are approximately normally distributed
             bnb_4bit_quant_type="nf4",
             bnb_4bit_compute_dtype=getattr(torch, loading.dtype),
         )
@@ -87,7 +88,7 @@ def check_map(location: str, network: torch.nn.Module, device_map: Mapping[str, 
 
 
 def input_device(network: Any) -> str:
-    """Return the device to which inputs are copied: that of a distributed network's embedding."""
+    """Return the device of a distributed network's input embedding; inputs are copied there."""
     weight = getattr(network.get_input_embeddings(), "weight", None)
     if weight is not None and not weight.is_meta:
         return str(weight.device)
@@ -137,7 +138,8 @@ def write_tensors(
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with writing(path) as partial:
         partial.touch()
-        # Store the mode, because safetensors makes the file unreadable for other users
+        # Store the permissions and restore them below, because safetensors makes the file
+        # unreadable for other users
         mode = partial.stat().st_mode
         try:
             safetensors.torch.save_file(contiguous, partial, dict(metadata or {}))
@@ -182,8 +184,8 @@ def fingerprint_of_network(network: Any, *descriptions: str) -> str:
 
 def _slow_settings(tokenizer: Any) -> Iterator[str]:
     options = tokenizer.init_kwargs.items()
-    # Omit texts, which are names and paths. Numbers and Boolean values affect tokenization; an
-    # example is do_lower_case
+    # Omit texts, which are names and paths. Numbers and Boolean values, such as `do_lower_case`,
+    # affect tokenization
     yield json.dumps(sorted((k, v) for k, v in options if isinstance(v, bool | int)))
     with TemporaryDirectory() as folder:
         for path in sorted(tokenizer.save_vocabulary(folder)):

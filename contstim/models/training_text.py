@@ -1,9 +1,10 @@
 """Training sentences of a model, stored as 8-byte hashes in a file.
 
-The file is next to the model's file, or in its folder. A model may have memorised its training
-sentences. The record of a score table, a file next to the table, therefore has an entry for each
-model. The entry lists the hashes of scored sentences that are in the model's training text. Later
-commands count these hashes.
+If the model is a folder, the file is in this folder. Otherwise, it is next to the model's file.
+
+A model may have memorised its training sentences. So the record of a score table, a file next to
+the table, has an entry for each model. The entry lists the hashes of scored sentences that are in
+the model's training text. Later commands count these hashes.
 
 A sentence is in the training text if the text has a sentence with equal words in equal order. Case,
 punctuation, end marks and spacing are ignored, since texts are split and cleaned in many ways.
@@ -92,7 +93,10 @@ def sentence_hashes(sentences: Iterable[Sentence]) -> Hashes:
 
 
 def sentence_hash(sentence: Sentence) -> int:
-    """Return a hash of the words; different words almost always have different hashes."""
+    """Return a hash of a sentence's words.
+
+    Two sentences with different words almost always have different hashes.
+    """
     # NFKC combines letters with accents and splits ligatures. A sentence without letters and digits
     # is hashed with its punctuation
     plain = unicodedata.normalize("NFKC", sentence.bare).casefold()
@@ -101,7 +105,8 @@ def sentence_hash(sentence: Sentence) -> int:
     return int.from_bytes(digest, "little")
 
 
-# Key of a record. Its value maps each model to an object with the keys sentences, found and hashes
+# Key of a record. Its value maps each model to an object with the keys `sentences`, `found` and
+# `hashes`
 _ENTRY = "training_text"
 
 
@@ -147,10 +152,10 @@ def contamination(
 def read_contamination(
     scores: Path | str, models: Iterable[str], sentences: Iterable[Sentence]
 ) -> dict[str, Contamination | None]:
-    """Read from a table's record which sentences each model was trained on.
+    """Return which of the sentences are in each model's training text, from a table's record.
 
-    The result is None for a model that is not in the record. Without a valid record, it is None for
-    every model.
+    `scores` is the path of the table. The result is None for a model that is not in the record.
+    Without a valid record, it is None for every model.
     """
     hashes = dict.fromkeys(map(_hex, sentences))
     results: dict[str, Contamination | None] = dict.fromkeys(models)
@@ -186,10 +191,10 @@ def contamination_warnings(
 def tell_contamination(
     results: Mapping[str, Contamination | None], reporter: Reporter, noun: str = "sentences"
 ) -> dict[str, dict[str, dict[str, Any] | None]]:
-    """Warn about sentences that models were trained on.
+    """Warn about sentences that are in training texts of models.
 
     Returns:
-        The entry of a record that `read_contamination` reads.
+        Entry for the record of a score table; `read_contamination` reads it.
     """
     for warning in contamination_warnings(results, noun):
         reporter.warn(warning)

@@ -3,8 +3,8 @@
 Most public n-gram models are trained on lower-case text. Such a model does not know `The`, so the
 first word of each sentence gets the score of an unknown word. `kenlm:FILE@lower` converts all words
 to lower case, and `kenlm:FILE@upper` converts them to capitals. With `@no-end-mark`, the model
-ignores end marks that are among its words; see `vocabularies`. `@lower@no-end-mark` combines two of
-these rules. Recurrent models also have these rules.
+ignores end marks such as the full stop, even if its vocabulary contains them; see `vocabularies`.
+`@lower@no-end-mark` combines two of these rules. Recurrent models also have these rules.
 
 Two transforms make the scores of a language model comparable between sentences:
 
@@ -14,8 +14,8 @@ Two transforms make the scores of a language model comparable between sentences:
             the rule of the language model. If the unigram model reads end marks, their unigram
             log p is subtracted as well.
 
-Transformed scores are not log-probabilities. Searches measure differences of these scores in
-standard deviations over natural sentences.
+Transformed scores are not log-probabilities. Searches divide differences of a model's transformed
+scores by the standard deviation of the model's scores of natural sentences.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ LETTER_CASES: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": st
 WORD_RULES = (*LETTER_CASES, NO_END_MARK, *(f"{case}@{NO_END_MARK}" for case in LETTER_CASES))
 """Rules of word-level models: a letter case, no end marks, or both."""
 
-_SENTENCES = 4_096  # converted sentences to cache
+_SENTENCES = 4_096  # maximum number of cached converted sentences
 _MAX_UNKNOWN_SHARE = 0.02  # a command warns above this proportion of unknown words
 
 
@@ -70,13 +70,13 @@ def split_word_rule(argument: str) -> tuple[str, str]:
 
 
 def word_rule(rule: str) -> tuple[str, bool]:
-    """Return a rule's letter case (empty for none), and whether it allows end marks."""
+    """Return a rule's letter case (empty for none), and whether the rule allows end marks."""
     case, _, marks_rule = rule.partition("@")
     return case if case in LETTER_CASES else "", NO_END_MARK not in (case, marks_rule)
 
 
 def _of_model(method: _Method) -> _Method:
-    """Return a method that calls the wrapped model's method with converted arguments."""
+    """Return a method that calls the same method of the wrapped model with converted arguments."""
     name = method.__name__
 
     def call_model(self: Any, *args: Any, **options: Any) -> Any:
@@ -124,8 +124,8 @@ class _Wrapper(Scorer):
 class InLetterCase(_Wrapper, LanguageModel):
     """A word-level model that reads every word in lower case, or in capitals.
 
-    `vocabulary` returns words in lower case, except that words that can start a sentence begin with
-    a capital. Hashes of sentences in `training_text` ignore case.
+    `vocabulary` returns lower-case words for positions inside a sentence, and capitalised words for
+    the start of a sentence. Hashes of sentences in `training_text` ignore case.
     """
 
     def __init__(self, model: LanguageModel, case: str) -> None:
@@ -140,7 +140,10 @@ class InLetterCase(_Wrapper, LanguageModel):
 
     @property
     def convention(self) -> Convention:
-        """Convention of the wrapped model, with the letter case in its rule and fingerprint."""
+        """Definition of the scores. Its rule and its fingerprint contain the letter case.
+
+        The fingerprint is the key of cached scores.
+        """
         return self._model.convention.with_suffix(self.case)
 
     def _as_read(self, argument: Any) -> Any:
@@ -174,16 +177,19 @@ class InLetterCase(_Wrapper, LanguageModel):
 
 
 UnknownWords: TypeAlias = tuple[str, bool]
-"""Message about words that a model does not know, or an empty text; and whether it is a warning."""
+"""Message about words that a model does not know, and whether the message is a warning.
+
+The message is empty if the model knows all words.
+"""
 
 
 def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
-    """Describe the words of sentences that a model does not know; count each occurrence.
+    """Describe which words in the sentences a model does not know; count each occurrence.
 
     The message recommends a letter case if both conditions hold:
 
-    * The model does not know most of the words that this case changes.
-    * It knows more than half of the unknown words after their conversion to this case.
+    * The model does not know most of the words that a conversion to this case changes.
+    * After the conversion, the model knows more than half of all unknown words.
     """
 
     def count_unknown(words: Counter[str]) -> Counter[str]:
@@ -204,8 +210,8 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
         f"words the same score."
     )
     for case, convert in LETTER_CASES.items():
-        # A model that is trained on text in both cases needs no letter case. Such a model knows
-        # most words that a conversion changes
+        # A model that is trained on text in both cases needs no conversion. Such a model knows most
+        # words that a conversion changes
         changeable = [word for word in words if convert(word) != word]
         converted = Counter(convert(word) for word in unknown.elements())
         mostly_unknown = sum(2 * unknown[word] - words[word] for word in changeable) > 0
@@ -294,7 +300,11 @@ class Transformed(_Wrapper):
 
     @property
     def order_fingerprint(self) -> str:
-        """See `Scorer.order_fingerprint`. If words are tokens, +mean does not change this value."""
+        """See `Scorer.order_fingerprint`.
+
+        If words are tokens, `+mean` divides the scores of equally long sentences by the same
+        number. So their order does not change, and this is the fingerprint of the wrapped model.
+        """
         if self._unigram is None and self._model.tokens_per_word((), initial=False) is None:
             return self._model.order_fingerprint
         return super().order_fingerprint
@@ -333,8 +343,8 @@ class Transformed(_Wrapper):
         """Return the baseline and the divisor of the score, for the sentence with each new word.
 
         The baseline is the unigram log-probability, (n_words,), nats, or 0 without a unigram model.
-        The divisor is the number of tokens or words, (n_words,), or (1,) if all new words give one
-        number.
+        The divisor is the number of tokens or words, (n_words,), or (1,) if it is equal for all new
+        words.
         """
         baseline: FloatArray | float = 0.0
         if self._unigram is not None:
@@ -348,9 +358,11 @@ class Transformed(_Wrapper):
 
     @property
     def _keeps_sizes(self) -> bool:
-        """True if a new word never changes the divisor, the number of tokens or words.
+        """True if a new word never changes the divisor of the score.
 
-        Examples are models whose tokens are words. `Opponent` in `optimization` has another value.
+        The divisor is the number of words for `+slor`, and the number of tokens for `+mean`. If the
+        tokens of a model are words, neither number changes. The subclass `Opponent` in
+        `optimization` divides by a constant.
         """
         return self._unigram is not None or self._model.tokens_per_word((), initial=False) is None
 

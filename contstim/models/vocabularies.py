@@ -109,7 +109,7 @@ class WordList:
 
         Raises:
             InputError: if no word has at least `min_count` occurrences, or if fewer than `size`
-                words have.
+                words have at least `min_count` occurrences.
         """
         initial, inner = count_words(sentences)
         counts = initial + inner
@@ -203,14 +203,14 @@ DEFAULT_MIN_COUNT = 5
 def shared_vocabulary(
     models: Sequence[Scorer], vocabulary: Vocabulary, *, same_token_count: bool = False
 ) -> tuple[Vocabulary, tuple[str, ...]]:
-    """Return the words that all models know, and the dropped words of the vocabulary.
+    """Return the words of a vocabulary that all models know, and the other words.
 
     Args:
         models: models of a search.
         vocabulary: words to choose from.
         same_token_count: whether to drop words whose number of tokens differs between the models'
-            tokenizers. The reason is that a word with more tokens mostly has a lower score.
-            Word-level models are ignored.
+            tokenizers. The reason is that the score of a word is mostly lower under a model that
+            splits it into more tokens. Word-level models are ignored.
 
     Raises:
         VocabularyError: if no word remains for the start of a sentence; if no word remains for
@@ -314,7 +314,10 @@ class WordModel(LanguageModel):
     _end_marks: frozenset[str]  # end marks, single characters, that the model reads as words
 
     def _read_end_marks(self, holds: Callable[[str], bool], *, end_mark: bool) -> None:
-        """Read the end marks for which `holds` returns True, or none if `end_mark` is False."""
+        """Set which end marks the model reads as words.
+
+        These are the end marks for which `holds` returns True, or none if `end_mark` is False.
+        """
         self._end_marks = frozenset(filter(holds, ALL_END_MARKS if end_mark else ()))
 
     def _convention(self, fingerprint: str) -> Convention:
@@ -353,7 +356,7 @@ class WordModel(LanguageModel):
         return np.array([len(sentence) + self.end_scored for sentence in marked], np.int64)
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """Return `token_log_probs`. Only models with sub-word tokens need other values."""
+        """Return `token_log_probs`; only models with sub-word tokens need different values."""
         return self.token_log_probs(sentences)
 
 

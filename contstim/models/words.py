@@ -66,7 +66,7 @@ def refuse_special_ids(
     `added` is a mask of the tokens that the tokenizer adds to each text, (n_tokens,).
 
     Raises:
-        ModelError: if there is such a token.
+        ModelError: if the sentence is refused.
     """
     _, special = _special(tokenizer)
     for id_, is_added in zip(ids, added, strict=True):
@@ -75,7 +75,10 @@ def refuse_special_ids(
 
 
 def are_readable(tokenizer: Any, words: Sequence[str]) -> BoolArray:
-    """Return a mask of the words that have tokens, but no unknown or special ones, (n_words,)."""
+    """Return a mask of the readable words, (n_words,).
+
+    A word is readable if it has tokens, and none of its tokens is unknown or special.
+    """
     names, ids = _special(tokenizer)
     # Exclude the unknown token as well, because it does not distinguish words
     excluded = {*ids, tokenizer.unk_token_id}
@@ -219,10 +222,10 @@ def encode_batch(
     such a sentence is tokenized without its end mark, and the end mark is tokenized separately.
     Without `end_apart`, the token belongs to the last word.
 
-    Some tokenizers, such as XLM's, do not report which characters a token covers. For such a
-    tokenizer, each word is also tokenized alone. Together, the tokens of the word alone must have
-    the same letters as the tokens of the word in the text. The letters then show the word of each
-    token.
+    Some tokenizers, such as XLM's, do not report which characters a token covers. With such a
+    tokenizer, each word is also tokenized alone, to count the letters of its tokens. The tokens of
+    the text are then assigned to words by counting letters. So the tokens of a word alone and its
+    tokens in the text must have the same letters.
 
     Args:
         tokenizer: `transformers` tokenizer.
@@ -476,7 +479,8 @@ def words_in_places(
     tokenized_in: dict[Place, dict[str, tuple[Tokens, Tokens]]] = {}
 
     def look_up(words: tuple[str, ...], kind: Place) -> WordTokens:
-        # Cache single words as well, since the next list mostly has the words of earlier lists
+        # `SizedCache` stores lists of words. Cache single words as well, since a new list mostly
+        # contains words of earlier lists
         (frame, position), tokenized = kind, tokenized_in.setdefault(kind, {})
         new = [word for word in dict.fromkeys(words) if word not in tokenized]
         encodings = encode([frame.replace(position, word) for word in new])

@@ -148,7 +148,7 @@ def _columns(path: Path) -> Mapping[str, Sequence[Any]]:
     names = tuple(rows.pop(0)) if has_header else _COLA_COLUMNS
     if not rows or len(set(names)) < len(names):
         raise InputError(f"{path} has only a header without rows, or has duplicate columns.")
-    # Line numbers count a header, but not empty lines
+    # The header, if any, is line 1. Empty lines are not counted
     for number, row in enumerate(rows, start=1 + has_header):
         if len(row) != len(names):
             raise InputError(
@@ -229,7 +229,7 @@ def classifier_task(
     *,
     trust_remote_code: bool = False,
 ) -> TrainingTask:
-    """Create the task of training a pretrained network with a new output layer for two labels."""
+    """Create the training task: a pretrained network with a new output layer for two labels."""
     loading = Loading(device="cpu", trust_remote_code=trust_remote_code)
     checkpoint = load_checkpoint(settings.base, loading, classifier=True, labels=LABELS)
     network, tokenizer = checkpoint.model, checkpoint.tokenizer

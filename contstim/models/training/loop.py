@@ -1,10 +1,10 @@
 """The training loop: AdamW, clipped gradients, a learning rate that rises and falls.
 
 The result of an epoch depends only on the settings, the number of the epoch, and the state (weights
-and optimizer state) at the epoch's beginning. The settings and the number of the epoch
-seed the random numbers. A run that is resumed after an epoch therefore has the result of an
-uninterrupted run. On a CPU, this is also true of a run that is resumed within an epoch, because the
-state of torch's random generator is restored.
+and optimizer state) at the epoch's beginning. The settings and the number of the epoch seed the
+random numbers. A run that is resumed after an epoch therefore has the result of an uninterrupted
+run. On a CPU, a run that is resumed within an epoch also has this result, because the state of
+torch's random generator is restored.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ class TrainingTask:
 
     Attributes:
         encode: function that encodes sentences as rows of numbers.
-        log_probs: function that returns log p of all predictions in a batch, (n,), nats. Its
-            arguments are the numbers (b, l) and a mask (b, l), which is False for padding. If the
-            function needs random numbers, it draws them from torch's generator.
+        log_probs: function that returns log p of all n predictions in a batch, (n,), nats. Its
+            arguments are the b rows, padded to the length l of the longest row, (b, l), and a mask
+            (b, l), which is False for padding. If the function needs random numbers, it draws them
+            from torch's generator.
         save: function that writes the trained model into a folder.
         facts: facts about the data for the record, such as the size of the vocabulary.
     """
@@ -63,10 +64,11 @@ class TrainingTask:
 class Epoch:
     """Losses and times of one pass over the text.
 
+    A loss is the mean of -log p over predictions, nats.
+
     Attributes:
-        training_loss: loss during the epoch, nats; the mean over predictions.
-        validation_loss: loss in the validation sentences after the epoch, nats; the mean over
-            predictions.
+        training_loss: loss in the training sentences during the epoch.
+        validation_loss: loss in the validation sentences after the epoch.
         predictions: number of predicted tokens, words, sentence ends or labels in training.
         cpu_seconds: processor time of all threads, including validation.
         wall_seconds: wall time, including validation.
@@ -105,7 +107,8 @@ class Progress:
 class Trainer:
     """The training loop. Its state is the weights, the optimizer state, and the attributes below.
 
-    With `bf16`, computations are in bfloat16 where this is safe. Weights are always float32.
+    With `bf16`, torch's autocast chooses which computations are in bfloat16. Weights are always
+    float32.
 
     Attributes:
         curve: finished epochs.
@@ -168,8 +171,8 @@ class Trainer:
                 weights = self.task.network.named_parameters()
                 self.best = {name: weight.detach().clone() for name, weight in weights}
             save()
-        # Check all weights: some words occur only in the training text, so that their embeddings
-        # have no effect on the validation loss
+        # Check all weights, even if the validation loss is finite: this loss does not depend on the
+        # embeddings of words that occur only in the training text
         with torch.no_grad():
             for name, weight in self.task.network.named_parameters():
                 weight.copy_(self.best[name])
@@ -230,7 +233,7 @@ class Trainer:
             )
 
     def validate(self) -> float:
-        """Compute the mean validation loss, nats, with equal random masks in all epochs."""
+        """Compute the mean validation loss, nats. Random masks are the same in all epochs."""
         total, count = 0.0, 0
         self.task.network.eval()
         with torch.inference_mode(), seeded(self.settings.seed, _VALIDATION, self._device):

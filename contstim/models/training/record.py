@@ -10,7 +10,7 @@ names:
     weights/NAME                  weight NAME of the network
     best/NAME                     weight NAME after the best epoch
     exp_avg/NAME, …               AdamW's moments of weight NAME
-    chance/0, chance/1            states of the random generators; only within an epoch
+    chance/0, chance/1            states of the random generators, if the epoch is unfinished
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Training:
     """A finished training.
 
     Attributes:
-        ended: reason for the end, as a clause.
+        ended: why the training ended, as a clause.
         facts: other facts of the record, such as settings and device.
     """
 

@@ -60,10 +60,10 @@ def train_network(
     DIR is `rnn:DIR`, `lstm:DIR` or `bilstm:DIR`. That of a small transformer is `hf:DIR`. The
     transformer and its tokenizer are saved in the format of `transformers`.
 
-    GPT-2 predicts every token of a sentence and the end of the sentence. BERT predicts tokens that
-    are hidden from it. By default, the proportion of hidden tokens is random for each sentence. The
-    reason is that the scoring rule `chain` hides any number of words, from one word to all words.
-    The original BERT always hid 15 % of the tokens.
+    GPT-2 predicts every token of a sentence and the end of the sentence. BERT predicts hidden
+    tokens. By default, the proportion of hidden tokens is random for each sentence, because
+    `chain`, a scoring rule of masked models, hides from one word to all words. The original BERT
+    always hid 15 % of the tokens.
 
     The folder also gets `training.json` and `curve.png`. A call with the text and settings of an
     interrupted training resumes this training from its last checkpoint. On a CPU, the result is
@@ -112,12 +112,13 @@ def train_network(
 
 
 def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> TrainingTask:
-    """Create the task of training a recurrent network with the vocabulary of a text."""
+    """Create the training task of a recurrent network; its vocabulary is from the text."""
     words = WordList.from_sentences(
         text, size=settings.vocabulary_size, min_count=settings.min_count
     )
     # The adaptive softmax (Grave et al. 2017) divides words into three clusters: the most frequent
-    # 10 %, the next 30 %, and the remaining 60 %. Small networks have a single softmax
+    # 10 %, the next 30 %, and the remaining 60 %. Networks with few words or narrow states have a
+    # plain softmax
     large = len(words) >= _ADAPTIVE_FROM and settings.hidden >= 64
     network = RecurrentNetwork(
         Shape(
@@ -206,8 +207,8 @@ def train_task(
         "device": device_name,
         "threads": torch.get_num_threads(),
     }
-    # Remove the checkpoint last. If this run is killed earlier, the next run can then still write
-    # the missing files
+    # Remove the checkpoint last. If this run is killed before, the next run resumes from the
+    # checkpoint and writes the missing files
     task.save(out)
     write_training_text(out, sentence_hashes(chain(training, held_out)))
     finished = record.Training(out, trainer.curve, reason, facts)

@@ -110,9 +110,11 @@ class TransformerSettings(_Settings):
         window: maximum number of tokens, including special tokens.
         mask_share: for `bert`, proportion of tokens that training masks. By default, it is random
             for each sentence, from one token to all tokens.
-        masking: for `bert`, weighting of masked tokens. With `any-order`, the loss is the bound of
-            masked diffusion. In masked diffusion, a fully masked sentence is unmasked token by
-            token. The bound is the mean loss over all orders of the tokens.
+        masking: for `bert`, weights of masked tokens in the loss. With `plain`, the weights are
+            equal. With `any-order`, the weights and the loss are those of masked diffusion. In
+            masked diffusion, a fully masked sentence is unmasked token by token. The loss estimates
+            the surprisal per token, averaged over all orders of the tokens. This average is an
+            upper bound of the sentence's surprisal per token.
 
     Raises:
         InputError: if a value is out of range.

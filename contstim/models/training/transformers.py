@@ -30,7 +30,7 @@ _BERT_SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def transformer_task(text: Sequence[Sentence], settings: TransformerSettings) -> TrainingTask:
-    """Create the task of training a small transformer, and train its tokenizer on a text."""
+    """Create the training task of a small transformer; its tokenizer is trained on the text."""
     tokenizer = train_tokenizer(text, settings.kind, settings.vocabulary_size, settings.window)
     network, log_probs = {"gpt2": _gpt2, "bert": _bert}[settings.kind](tokenizer, settings)
     rows = partial(_rows, tokenizer, settings.kind)
@@ -124,12 +124,14 @@ def draw_hidden(words: Tensor, share: float | None) -> Tensor:
 
 
 def over_orders(answers: Tensor, hidden: Tensor, words: Tensor) -> Tensor:
-    """Estimate each token's part of the sentence's mean log-probability over orders of tokens.
+    """Estimate a sentence's log-probability, averaged over all orders of its tokens.
 
-    m of a row's n tokens are hidden at random, where m is uniform from 1 to n. An unbiased estimate
-    of the mean is n/m times the sum of the m hidden tokens' log-probabilities. See Hoogeboom et al.
-    (2022, *Autoregressive diffusion models*, the order-agnostic objective) and Nie et al. (2025,
-    *Large language diffusion models*, equations 3 and 6).
+    In an order, each token is predicted from the tokens before it in this order. The estimate is a
+    sum with one part for each token. m of a row's n tokens are hidden at random, where m is uniform
+    from 1 to n. n/m times the sum of the m hidden tokens' log-probabilities is an unbiased estimate
+    of the average. See Hoogeboom et al. (2022, *Autoregressive diffusion models*, the
+    order-agnostic objective) and Nie et al. (2025, *Large language diffusion models*, equations 3
+    and 6).
 
     Args:
         answers: log p of the hidden tokens, row by row, (n_hidden,), nats.
@@ -218,9 +220,10 @@ def _byte_level_bpe(sentences: Iterable[Sentence], size: int) -> Any:
 def _word_piece(sentences: Sequence[Sentence], size: int) -> Any:
     """Train a WordPiece tokenizer, reproducibly.
 
-    The library `tokenizers` breaks ties by token id. Characters inside words get ids in the order
-    of a hash table. This order differs between processes. So these characters are passed as special
-    tokens in alphabetical order, which gives the characters fixed ids.
+    The library `tokenizers` breaks ties between equally frequent pairs of tokens by token id. It
+    numbers characters inside words in the order of a hash table, which differs between processes.
+    Here, these characters are passed as special tokens in alphabetical order, so their ids are
+    always the same.
     """
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
     from transformers import BertTokenizer

@@ -1,9 +1,11 @@
 """Triplets for every pair of models: workers search, and each result is stored immediately.
 
-A triplet is a natural sentence with two synthetic sentences. Each of the two models rejects one
-synthetic sentence and accepts the other. Workers are processes that load models and execute tasks.
+A triplet is a natural sentence with two synthetic sentences. Model 1 rejects the first synthetic
+sentence, that is, it prefers the natural sentence. Model 1 accepts the second synthetic sentence.
+For model 2, the roles of the two synthetic sentences are reversed. Workers are processes that load
+models and execute tasks.
 
-    SearchQuestion: triplets for each pair, recipe, constraints, seed
+    SearchQuestion: number of triplets for each pair, recipe (search method), constraints, seed
         |
     [natural_walk]  natural sentences of each pair of models, in the pair's own order
         |
@@ -21,7 +23,7 @@ synthetic sentence and accepts the other. Workers are processes that load models
       +---------------- result ----------------------+
       |
       v
-    TripletStore: each result, stored under a digest of all settings that determine it
+    TripletStore: each result, and as its key a digest of all settings that determine the result
         |
     TripletResults: triplets, failures, statistics of each pair
 

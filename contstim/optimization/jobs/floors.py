@@ -1,7 +1,8 @@
 """Floors of plausibility.
 
-A floor is the lowest log-probability that a natural sentence may have under a model. Sentences with
-different numbers of words have different floors. Searches skip natural sentences below a floor.
+A floor is the lowest log-probability that a natural sentence may have under a model. There is one
+floor for each model and each number of words. Searches between two models skip a natural sentence
+if it is below the floor of one of the models.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ class NaturalScores:
     """Scores of a study's natural sentences, with their floors and standard deviations.
 
     The store keeps floors and standard deviations. The stored values are used again if a stored
-    search began from one of the sentences. So these values, and results that depend on these
-    values, do not change if sentences are added or removed later.
+    search began from one of the natural sentences. So these values, and the results of searches
+    that depend on them, do not change if sentences are added or removed later.
 
     Attributes:
         profiles: specification of a model → facts about the model.
@@ -94,6 +95,7 @@ class NaturalScores:
     def floors(self, quantile: float, reporter: Reporter) -> Floors:
         """Return the floors of plausibility; workers compute the floors that are not stored.
 
+        The floors are this quantile of the log-probabilities of natural sentences; see `floors_of`.
         If `quantile` is 0, the result is empty.
         """
         if not quantile:
@@ -104,7 +106,10 @@ class NaturalScores:
             floors[model] = self.store.floors(*self._keys[model], quantile) if self._resumed else {}
             reference = reference_sentences(self.sentences, profile.words)
             if new := [s for s in reference if len(s) not in floors[model]]:
-                reporter.say(f"Scoring {len(new):,} natural sentences under {model} for its floor.")
+                reporter.say(
+                    f"Scoring {len(new):,} natural sentences under {model} to find its lowest "
+                    "plausible scores."
+                )
                 missing[model] = new
         for model, scores in self._score(missing).items():
             computed = floors_of(scores, quantile)
@@ -173,7 +178,7 @@ def reference_sentences(
 
 
 def floors_of(scores: Mapping[Sentence, float], quantile: float) -> dict[int, float]:
-    """Return number of words → floor, nats.
+    """Return the floors of one model, nats: number of words → floor.
 
     For N sentences of equal length, the floor is the log-probability with rank `quantile` * N,
     rounded up. The lowest log-probability has rank 1.

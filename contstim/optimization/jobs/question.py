@@ -70,9 +70,9 @@ class SearchQuestion(SearchRules):
 
     @property
     def floor_quantile(self) -> float:
-        """Minimum log-probability of a natural sentence.
+        """Quantile that defines the floor, the minimum log-probability of a natural sentence.
 
-        It is a quantile of the log-probabilities of all natural sentences. 0 means no minimum.
+        The floor is this quantile of the log-probabilities of natural sentences. 0 means no floor.
         """
         return 0.0 if self.judge else recipe_named(self.recipe).plausible
 
@@ -83,10 +83,10 @@ class SearchQuestion(SearchRules):
 
     @cached_property
     def key(self) -> dict[str, Any]:
-        """The fields that determine a result and differ from the defaults, as JSON values.
+        """The fields that determine a result and differ from their defaults, as JSON values.
 
-        Call this after `resolved`, which fills in defaults. Fields with default values are omitted,
-        so that a new field does not change earlier keys.
+        Use the key of `resolved`, in which None is replaced by defaults. Fields with their default
+        values are omitted, so that a new field does not change earlier keys.
         """
         chosen: dict[str, Any] = {}
         for field in fields(self):

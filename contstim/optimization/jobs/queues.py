@@ -7,7 +7,7 @@ search begins from a natural sentence and finds a triplet or none. The diagram s
           |
     [natural_walk]     s17    s4     s31    s8     s22  …      sentences that both models know
           |
-       searches        found  none   found  none   found       one for each sentence, in any order
+       searches        found  none   found  none   found       started in order, ended in any order
           |
     [counted_results]  s17           s31           s22         the first `per_pair` triplets count
 
@@ -50,8 +50,9 @@ _ATTEMPTS = 3
 MAX_UNSUCCESSFUL_SEARCHES = 3
 """The walk of a pair of models ends after a maximum number of unsuccessful searches.
 
-The maximum is this constant times `per_pair`. Unsuccessful searches take longest. If many searches
-are unsuccessful, the words allow hardly any change, and further searches would hardly ever succeed.
+The maximum is this constant times `per_pair`, the number of triplets for each pair. Unsuccessful
+searches take longest. If many searches are unsuccessful, the allowed words permit hardly any
+change, and further searches would hardly ever succeed.
 """
 
 
@@ -64,12 +65,13 @@ class Searches:
         words: words that searches of each pair may use.
         floors: lowest log-probabilities that natural sentences may have, see `floors`.
         store: store of the results.
-        judges: models that choose plausible sentences, for each pair.
-        sds: standard deviation of each model's scores; needed if the unit of a score is not nats.
+        judges: judges of each pair, the models that choose plausible sentences.
+        sds: standard deviation of each model's scores of natural sentences; only needed for pairs
+            with a model whose scores are not in nats.
 
     Attributes:
         wall_seconds: duration of the searches of this run, summed over workers.
-        network_seconds: part of this time that neural networks took.
+        network_seconds: part of `wall_seconds` that neural networks took.
     """
 
     def __init__(
@@ -89,9 +91,9 @@ class Searches:
 
     def task(self, pair: ModelPair, natural: Sentence) -> TripletTask:
         """Return the search of a pair of models that begins from a natural sentence."""
-        # Floors are lowest allowed log-probabilities of natural sentences, for each length. If a
-        # model has floors, but none for this length, it cannot score such sentences. The search
-        # will report why
+        # A model has a floor for each length of the natural sentences that it can score. If it has
+        # floors, but none for this length, it cannot score this sentence. There is then no minimum,
+        # and the search will report why the sentence cannot be scored
         least = {m: floors.get(len(natural), -inf) for m, floors in self._floors.items()}
         fingerprints = {m: profile.convention.fingerprint for m, profile in self._profiles.items()}
         first, second = pair
@@ -109,7 +111,10 @@ class Searches:
         )
 
     def expected_seconds(self, pair: ModelPair) -> float | None:
-        """Return the mean measured time of a search for these two models, s; None if unmeasured."""
+        """Return the mean measured seconds of search for a triplet of these two models.
+
+        Times of unsuccessful searches count, too. Return None if no triplet was found yet.
+        """
         return self._store.times.get(search_key(self.question, *pair)).a_unit
 
     def find(self, task: TripletTask) -> Result | None:
@@ -139,9 +144,10 @@ class Searches:
 
 
 def search_key(question: SearchQuestion, model_1: str, model_2: str) -> str:
-    """Return the key under which `store.times` has the durations of searches between two models.
+    """Return the key of `store.times` for the durations of searches between two models.
 
-    Call this after `SearchQuestion.resolved`. The order of the two specifications does not matter.
+    `question` has defaults filled in (`SearchQuestion.resolved`). The models are specifications;
+    their order does not matter.
     """
     settings = digest([json.dumps(question.key, sort_keys=True)])[:12]
     return f"search {settings} {' '.join(sorted((model_1, model_2)))}"
@@ -151,8 +157,8 @@ class TripletQueue(TaskQueue[TripletTask]):
     """The searches for the triplets of every pair of models; each result is stored immediately.
 
     Each pair uses its natural sentences in the order of its walk. A pair starts another search if
-    its triplets and running searches together are fewer than `per_pair`. The results that count are
-    the first ones in this order, whatever the number of workers and their speed.
+    its triplets and running searches together are fewer than `per_pair`. The first results in the
+    order of the walk count, whatever the number and the speed of the workers.
 
     Args:
         walks: natural sentences of each pair in order, see `natural_walk`.
@@ -192,7 +198,7 @@ class TripletQueue(TaskQueue[TripletTask]):
 
         Stop earlier if the pair needs no further search.
         """
-        # Only one search waits, because it may turn out to be unnecessary
+        # Queue at most one search: running searches may make the search in the queue unnecessary
         while not self._waiting[pair] and self._expected[pair] < self._per_pair:
             is_over = self._unsuccessful[pair] >= MAX_UNSUCCESSFUL_SEARCHES * self._per_pair
             sentence = None if is_over else next(self._walks[pair], None)
@@ -246,7 +252,8 @@ class TripletQueue(TaskQueue[TripletTask]):
         Each pair has a first search before any pair has a second one, so that examples of all pairs
         are soon available. Otherwise, choose the pair with the fewest models to load. In a tie,
         choose the pair with the fewest running searches; with `together`, choose the pair with the
-        most. In a further tie, choose the first pair of `pairs_sharing_models`.
+        most running searches. In a further tie, choose the pair that `pairs_sharing_models` returns
+        first.
         """
         waiting = [pair for pair in self._order if self._waiting[pair]]
         if not waiting:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 FEW_NEW_WORDS = "few new words do not reach"
-"""How the stored reason begins if no sentence with few new words was found."""
+"""Beginning of the stored reason if a search found no sentence with few new words."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class TripletResults:
             A judge is a model that chooses plausible sentences.
         searches: all results that count, see `queues.counted_results`.
         wall_seconds: duration of the completed searches of this run, summed over workers.
-        network_seconds: part of this time that was spent within networks.
+        network_seconds: part of `wall_seconds` that neural networks took.
     """
 
     triplets: tuple[Triplet, ...]
@@ -84,9 +84,9 @@ class TripletResults:
 
     @property
     def shortages(self) -> Iterator[str]:
-        """Yield a line for each failed search, and each pair with too few triplets.
+        """Yield a line for each failed search, and a line for each pair with too few triplets.
 
-        Also yield a line for each unsuccessful search of such a pair.
+        Also yield a line for each unsuccessful search of a pair with too few triplets.
         """
         short = {(pair.model_1, pair.model_2) for pair in self.pairs if pair.missing}
         for t in self.unchanged:
@@ -118,12 +118,13 @@ class PairStatistics:
         missing: number of triplets that are missing, because no natural sentence was left or too
             many searches were unsuccessful.
         controversiality: mean of `Triplet.controversiality`.
-        drop_1: mean of the first value of `Triplet.drops`.
-        drop_2: mean of the second value of `Triplet.drops`.
+        drop_1: mean of the first value of `Triplet.drops`: the drop in log-probability under
+            model 1, from the natural sentence to the sentence that model 1 rejects.
+        drop_2: mean of the second value of `Triplet.drops`, the same for model 2.
         rows: number of sequences that the two networks processed.
         tokens: number of tokens in these sequences.
-        searches: number of searches for synthetic sentences. This includes sentences that model 1
-            should reject, and sentences that model 2 should reject.
+        searches: number of searches for synthetic sentences. Searches for the sentence that model 1
+            should reject, and for the sentence that model 2 should reject, count separately.
     """
 
     model_1: str
@@ -143,7 +144,7 @@ class PairStatistics:
 
     @property
     def replaced(self) -> int:
-        """Number of natural sentences without a triplet that were replaced by another sentence."""
+        """Number of natural sentences that yielded no triplet and were replaced by another one."""
         return self.inadmissible + self.unchanged - self.missing
 
 

@@ -36,7 +36,7 @@ _SECONDS = 10.0  # minimum time between two writes of the file
 _SHARE = 0.05  # writing takes at most this proportion of the time
 _SHOWN = 100  # maximum number of triplets on a page
 _REPORT_SECONDS = 1.0  # minimum time between two reports if no search ends
-_DEFAULT_SECONDS = 60.0  # expected time of a search without measurements
+_DEFAULT_SECONDS = 60.0  # expected time for a triplet if no search has been measured
 
 
 def table_so_far(out: Path) -> Path:
@@ -115,11 +115,12 @@ class SearchProgress:
     """Progress of the searches between all pairs of models.
 
     Progress is measured in time and reported in triplets. The searches have an expected total time.
-    The completed proportion of this time is multiplied by the total number of triplets. A running
-    search counts in part.
+    For example, 100 triplets are needed. If the finished searches are 30 % of the expected time,
+    the progress is 30 triplets. A running search counts in part.
 
     Args:
-        expected: function that returns the seconds for a triplet of a pair; None if unknown.
+        expected: function that returns the expected seconds for a triplet of a pair of models, or
+            None if they are unknown.
 
     Attributes:
         running: pair of models → start times of its running searches, oldest first.
@@ -177,7 +178,7 @@ class SearchProgress:
 def costs_of(
     pairs: Iterable[ModelPair], expected: Callable[[ModelPair], float | None]
 ) -> dict[ModelPair, float]:
-    """Return pair of models → seconds for a triplet.
+    """Return the expected seconds for a triplet of each pair of models.
 
     A pair without measurements gets the mean of the pairs that share a model with it. If none of
     these pairs has measurements, it gets the mean of all measured pairs. If no pair has

@@ -70,7 +70,7 @@ class SearchContext(WorkerContext):
         """Return the words that a search between two models may use.
 
         Raises:
-            VocabularyError: if there is no such word.
+            VocabularyError: if there are no such words.
         """
         if names not in self._words:
             usable = tuple(self.usable_words(model) for model in self.scorers(names))
@@ -116,7 +116,8 @@ class ModelProfile:
 
     Attributes:
         words: words that a search may use with the model; None for all words.
-        unknown: message about words of the natural sentences that the model does not know.
+        unknown: message about words of the natural sentences that the model does not know, and
+            whether the message is a warning.
         order: see `Scorer.order_fingerprint`; empty if unknown.
     """
 
@@ -202,11 +203,11 @@ class TripletTask(WorkerTask[SearchContext]):
     def perform(self, context: SearchContext) -> Result:
         """See `WorkerTask.perform`.
 
-        The state is `inadmissible` if the natural sentence is impossible under a model, if its
-        score is below a floor, or if no word may change. An unsuccessful search is repeated with up
-        to `SEEDS` seeds. Searches for few new words are not repeated. If the searches with all
-        seeds are unsuccessful, the three sentences of the triplet are not all different, and the
-        result has a reason.
+        The state of the result is `inadmissible` if the natural sentence is impossible under a
+        model, if its score is below a floor, or if none of its words may change. A search is
+        repeated with other seeds until it is successful, with `SEEDS` seeds at most. Searches for
+        few new words are not repeated. If all searches are unsuccessful, the three sentences of the
+        triplet are not all different, and the result has a reason.
 
         Raises:
             ModelError: if a model has changed since the job began.
@@ -230,7 +231,7 @@ class TripletTask(WorkerTask[SearchContext]):
                 return self.result("inadmissible", reason)
         few_changes = self.question.few_changes(in_sds=self.sds is not None)
         if few_changes is not None and self.floors is not None and self.sds is None:
-            # The model under which natural sentences are likelier
+            # The model with the higher floor, under which natural sentences are likelier
             better = models[int(self.floors[1] > self.floors[0])]
             few_changes = replace(few_changes, chooser=better.name)
         began = perf_counter()
@@ -273,7 +274,7 @@ class TripletTask(WorkerTask[SearchContext]):
         triplet: Triplet | None = None,
         trails: tuple[dict[str, Any], ...] = (),
     ) -> Result:
-        """Return a result of this search; its costs are those in the trails."""
+        """Return a result of this search; its costs are sums over the trails, see `trail_of`."""
         costs = [cost for trail in trails for cost in trail["costs"].values()]
         return Result(
             *(0, *self.models, self.natural.text, state, reason, triplet),
@@ -297,13 +298,14 @@ class TripletTask(WorkerTask[SearchContext]):
         return loaded
 
     def _below_floor(self, limits: Iterable[tuple[Scorer, float]]) -> str:
-        """Return why the natural sentence is below a floor; empty if it is not."""
+        """Return why the natural sentence is below a floor; empty if it is not below any floor."""
         for model, floor in limits:
             log_prob = float(model.scores([self.natural])[0])
-            # The floor may be this sentence's own score, from a batch with other rounding errors
+            # The floor may be the score of this sentence from a batch with other rounding errors
             high_enough = reaches_floor(log_prob, floor, model.convention.tolerance)
             if computes_coarsely((model,)):
-                # Floors are float32 scores, but the search uses the coarse scores. Check both
+                # Floors are scores with float32 weights, but the search uses scores in lower
+                # precision. Check both scores
                 precise = float(model.float32_scores([self.natural])[0])
                 high_enough = high_enough and reaches_floor(precise, floor, ROUNDING)
                 log_prob = min(log_prob, precise)
@@ -325,15 +327,15 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
         accept, reject: names of the models.
         visits: number of visited positions.
         ending: why the search ended.
-        costs: name of a model → (rows, tokens, calls) of its network, summed over all searches.
+        costs: name of a model → (sequences, tokens, batches) that its network processed, summed
+            over all searches.
         steps: (round, visit, position, old, new, sentence, log p accept, log p reject) of each
             accepted replacement, in order; see `climb.Step`. Log p is in nats.
         evaluations: (visit, position, word, sentence, log p accept, log p reject) of each exactly
             scored candidate, in order. Log p is None for a model that did not score the candidate.
         choice: fields of `few_changes.Choice`; only in searches for few new words.
-        searches: (seed, loss, gain, visits, rows, tokens) of each search from the natural
-            sentence, in order. `costs` is summed over these searches. The remaining values are
-            about the best search.
+        searches: (seed, loss, gain, visits, sequences, tokens) of each search from the natural
+            sentence, in order. All values except `searches` and `costs` are about the best search.
     """
     climb = synthesis.climb
     searches = []

@@ -1,7 +1,8 @@
 """Search for the triplets of all pairs of models.
 
-A triplet is a natural sentence with two synthetic sentences. Each of the two models rejects one
-synthetic sentence and accepts the other.
+A triplet is a natural sentence with two synthetic sentences. Model 1 rejects the first synthetic
+sentence, that is, it prefers the natural sentence. Model 1 accepts the second synthetic sentence.
+For model 2, the roles of the two synthetic sentences are reversed.
 """
 
 from __future__ import annotations
@@ -54,17 +55,17 @@ def find_triplets(
     """Search for the triplets of every pair of models.
 
     Each pair uses the natural sentences in its own order. The results do not depend on the number
-    of workers, interruptions, or the order of models. They can depend on earlier runs, from which
-    the store keeps two things:
+    of workers, on interruptions, or on the order of models. They can depend on earlier runs, from
+    which the store keeps two things:
 
     * floors of plausibility, the lowest log-probabilities that natural sentences may have;
     * default judges, models of the study that choose plausible sentences.
 
-    These do not change if sentences or models are added or removed later.
+    The stored floors and judges do not change if sentences or models are added or removed later.
 
     If a natural sentence yields no triplet, the pair uses its next sentence. A failed search is
-    tried up to three times. If all attempts fail, the remaining searches continue, and the next run
-    tries the failed search again.
+    tried up to three times in total. If all three attempts fail, the other searches continue, and
+    the next run tries the failed search again.
 
     Args:
         question: settings of the searches.
@@ -80,9 +81,9 @@ def find_triplets(
 
     Raises:
         InputError: if there are too few models or natural sentences; if a word of `fix` is in no
-            sentence; if a pair has no judge outside the pair; or if `tags` is a table for another
-            language.
-        ModelError: if a model cannot be loaded, or if two models are the same.
+            sentence; if all judges that the user has named are models of one pair, which then has
+            no judge; or if `tags` is a table for another language.
+        ModelError: if a model cannot be loaded, or if two models can never disagree.
         StoreError: if the database cannot be written.
         VocabularyError: if two models share no word.
         WorkerError: if workers cannot be started.
@@ -100,8 +101,8 @@ def find_triplets(
         profiles = _inspect(ordered, sentences, workers)
         for name, profile in profiles.items():
             tell_vocabulary(name, profile.convention.rule, profile.unknown, reporter)
-        # This is a separate call, because `_inspect` refuses equal models. A judge may be equal to
-        # a compared model with another specification
+        # This is a separate call, because `_inspect` refuses equal models. A judge may be the same
+        # model as a compared model, under another specification
         profiles |= _inspect([j for j in named_judges if j not in profiles], (), workers)
         for judge, name in named_judges.items():
             profiles[judge].convention.require_log_probability(name, "A judge")

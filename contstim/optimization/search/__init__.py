@@ -27,11 +27,11 @@ the reject model. Its log-probability under the accept model must not be below t
                 another seed, until five searches in a row gain almost nothing; return the best
                 result
 
-Exact scores are scores under the model's own scoring rule. The search accepts a word only if its
-exact scores are better. It discards most words because of their estimates, so it can miss a better
-word. The seed determines the order of positions and the random perturbations. At the end, the
-result is scored again. These scores are checked against the floor, and the words against the
-constraints.
+Exact scores are scores under the model's own scoring rule. The search accepts a word only if the
+exact scores of the sentence with this word are better. The search discards most words because of
+their estimates, so it can miss a better word. The seed determines the order of positions and the
+random perturbations. At the end, the result is scored again. These scores are checked against the
+floor, and the words against the constraints.
 
 Modules in reading order:
 
@@ -41,9 +41,9 @@ climb         the search loop
 proposers     two strategies to find a better word: ours and the published one
 screening     estimates for each word at a position, and the search state
 black_box     estimates for models that only return scores of whole sentences
-perturbation  new starts for the loop, some from below the floor
-few_changes   another search. It lists sentences with few new words that make the models disagree
-              enough; further models, called judges, choose one of these sentences
+perturbation  new starts for the loop; one method passes through sentences below the floor
+few_changes   another search. It lists sentences that have few new words and on which the models
+              disagree enough. Further models, called judges, choose one of these sentences
 near_pairs    another search, for the one new word that makes two models disagree most
 restarts      repeated searches from one natural sentence, their limits, and the best result
 evaluator     exact scores, their cache, log and costs

@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 # under a small GPT-2 with a vocabulary of 8,000 tokens. The maximum-likelihood value of the noise
 # is 0.7 nats. With 2.0 nats, searches try more words and find better words
 _OFFSET, _DRAFT, _TOKENS = range(3)  # indices of the weights a, b and c; weights of terms follow
-_MEANS = (0.0, 1.0, -4.0)
-_SPREADS = (100.0, 0.5, 4.0)
+_MEANS = (0.0, 1.0, -4.0)  # prior means of a, b and c
+_SPREADS = (100.0, 0.5, 4.0)  # prior standard deviations of a, b and c
 _WORD_SPREAD, _PAIR_SPREAD = 2.5, 1.0  # standard deviations of the weights of terms; means are 0
 _NOISE = 2.0  # standard deviation of the residuals
-_SPREAD_PRIOR = 10.0  # weight of the prior standard deviations, as a number of scores
+_SPREAD_PRIOR = 10.0  # the prior standard deviations weigh as much as this number of scores
 _MAX_WEIGHTS = 2000  # maximum number of weights; further terms have no weight and count as noise
 
 
@@ -99,10 +99,10 @@ class SentenceRegression:
         drafted: FloatArray,
         n_tokens: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
-        """Predict the scores of the sentences with each word at the position `index`.
+        """Predict a score for each word: that of the sentence with this word at position `index`.
 
-        `drafted` are scores of these sentences under the draft, (n_words,), nats. `n_tokens` are
-        their numbers of tokens, (n_words,).
+        `drafted` are the scores of these sentences under the draft, (n_words,), nats. `n_tokens`
+        are the sentences' numbers of tokens, (n_words,).
 
         Returns:
             Means and standard deviations of the scores, (n_words,) each, nats.
@@ -120,9 +120,10 @@ class SentenceRegression:
         shared = self._covariance[:, indices].sum(axis=1)  # covariances with the common terms
         variance = np.full(len(words), shared[indices].sum() + _NOISE**2)
         variance += sum(_prior_sd(term) ** 2 for term in common if term not in self._index)
-        # Indices of weights, and the factors of these weights. Both arrays have a row for the
-        # draft, for the number of tokens, and for each kind of specific term. Both have a column
-        # for each word. Terms without a weight only add variance
+        # Indices of weights, and the factors of these weights. Both arrays have a column for each
+        # word. Their rows are the draft, the number of tokens, the word, its pair with the word on
+        # the left (if any), and its pair with the word on the right (if any). Terms without a
+        # weight only add variance
         weight_indices = [np.full(len(words), _DRAFT), np.full(len(words), _TOKENS)]
         factors = [drafted, n_tokens]
         for terms in specific:
@@ -153,7 +154,7 @@ def _prior_sd(term: Term) -> float:
 
 
 class BlackBoxEstimates:
-    """Expected scores of sentences with each candidate word at a position, under a black box.
+    """Expected scores under a black box, for the sentences with each candidate word at a position.
 
     Attributes:
         refined: True if `drafted` contains exact scores of the draft for all words, or if there is
@@ -173,7 +174,8 @@ class BlackBoxEstimates:
         self.refined = draft is None or draft.cheap_replacements
         self.drafted = evaluator.screen(number, position).estimate.copy()
         if draft is not None:
-            # Estimates have an unknown offset, which the current sentence's exact score corrects
+            # Estimates have an unknown offset. Correct this offset with the draft's exact score of
+            # the current sentence
             with evaluator.count_cost(number):
                 current = draft.scores([position.sentence])[0]
             if np.isfinite(current):

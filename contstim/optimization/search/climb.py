@@ -32,6 +32,8 @@ EXHAUSTED = "no better sentence was found from here, nor from the starts made by
 class Step(ScoredSentence):
     """One accepted replacement, or a new start that is better than the best sentence so far.
 
+    A start is the first sentence of a round; see `climb`.
+
     Attributes:
         position: 0-based position of the new word. If a new start has several new words, this is
             the position of the last new word.
@@ -65,16 +67,16 @@ class Climb:
 
     @property
     def best_first(self) -> list[ScoredSentence]:
-        """The result, followed by the sentences of steps that were better than the start.
+        """The result, followed by the sentences of those steps that were better than the start.
 
-        These sentences are sorted by loss, the lowest first.
+        The sentences of the steps are sorted by loss, the lowest first.
         """
         best = ScoredSentence(self.sentence, self.log_probs, -inf)
         better = [step for step in self.steps if step.loss < self.start.loss]
         return [best, *sorted(better, key=lambda step: step.loss)]
 
     def in_units(self, units: FloatArray) -> Climb:
-        """Return the climb with scores multiplied by `units`, one for each model, (n_models,)."""
+        """Return the climb with scores multiplied by `units`: one factor per model, (n_models,)."""
         return replace(
             self,
             start=self.start.in_units(units),
@@ -114,10 +116,10 @@ def climb(
 ) -> Climb:
     """Improve a sentence word by word (Golan et al. 2023, Methods).
 
-    `state` is a new state, or the final state of an earlier climb with the same models. The climb
-    updates this state. The climb consists of rounds. Each round ends when no word
-    is better, and `perturbation` makes the start of the next round. Without a perturbation, there
-    is a single round. `on_step` is called with each accepted step.
+    The climb consists of rounds. Each round ends when no other word is better at any position. Then
+    `perturbation` makes the start of the next round. Without a perturbation, there is a single
+    round. `on_step` is called with each accepted step. `state` is a new state, or the final state
+    of an earlier climb with the same models. The climb updates this state.
     """
     evaluator = objective.evaluator
     # `best` is the best sentence of all earlier rounds
@@ -135,8 +137,8 @@ def climb(
 
     for round_ in count():
         # Visit positions in random cycles, each position once per cycle. Stop if the last n visits
-        # failed, where n is the number of positions that can change. If a position has failed
-        # before with the current sentence, it fails again, without a new proposal
+        # failed, where n is the number of positions that can change. If a visit of the position
+        # has failed before with the current sentence, this visit fails without a new proposal
         cycle: list[int] = []
         failures_in_a_row = 0
         while failures_in_a_row < len(candidates.positions):

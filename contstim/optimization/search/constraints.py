@@ -68,7 +68,7 @@ def no_repeats(repeatable: Iterable[str] = ()) -> Constraint:
 
 
 def fixed(positions: Iterable[int]) -> Constraint:
-    """Keep the natural sentence's words at 0-based positions."""
+    """Keep the natural sentence's words at the given 0-based positions."""
     fixed_positions = frozenset(positions)
     return Constraint(
         "fixed",
@@ -95,11 +95,11 @@ def without_words(listed: Iterable[str]) -> Constraint:
 
 
 def same_length(margin: int = 0) -> Constraint:
-    """Allow at most `margin` characters more or fewer than in the natural sentence."""
+    """Require as many characters as in the natural sentence, or at most `margin` more or fewer."""
 
     def find_allowed(natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
-        # Count the characters of spaces and of all words but the current one. Then add the length
-        # of each new word
+        # Count the characters of spaces and of all words except the word at `index`. Then add the
+        # length of each new word
         n_characters = len(sentence.bare) - len(sentence.words[index])
         within: BoolArray = np.abs(_lengths(words) + (n_characters - len(natural.bare))) <= margin
         return within
@@ -108,7 +108,7 @@ def same_length(margin: int = 0) -> Constraint:
 
 
 def same_frequency(frequencies: WordFrequencies, margin: float) -> Constraint:
-    """Allow differences up to `margin` from the natural sentence's mean word frequency (Zipf)."""
+    """Require a mean word frequency (Zipf) within `margin` of the natural sentence's mean."""
     zipf = frequencies.zipf
 
     def find_allowed(natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
@@ -140,10 +140,10 @@ def capitals(vocabulary: Vocabulary) -> Constraint | None:
     """Require capitals for new words at the start of a sentence, and lower case inside it.
 
     The vocabulary has one list of words for the start of a sentence, and one for positions inside
-    it. The rule applies to a word if one of these lists has it with and without a capital. For
-    example, the second list may have `The` and `the`, because a text contains headings. All other
-    words, such as names, are always allowed. Return None if the rule applies to no words, as in
-    vocabularies made with `contstim.words.word_rules`.
+    it. The rule applies to a word if one of these lists contains the word both with and without a
+    capital. For example, the second list may contain `The` and `the`, because a text contains
+    headings. All other words, such as names, are always allowed. Return None if the rule applies to
+    no words, as in vocabularies made with `contstim.words.word_rules`.
     """
     inner, initial = set(vocabulary.inner), set(vocabulary.initial)
     not_inside = frozenset(
@@ -168,9 +168,9 @@ def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> C
     A tag is a part of speech, and a kind is a finer class, such as transitive verbs (see
     `TagTable`). A word of the natural sentence that the table does not list cannot be replaced.
 
-    The table has the most frequent kind of each word. In the natural sentence, a word may have
-    another kind. For such words, the function `uses` returns 0-based position → kind; see
-    `contstim.english.words.verb_uses`.
+    The table has the main kind of each word, which is its most frequent kind. In the natural
+    sentence, a word may have another kind. The function `uses` returns a map, 0-based position →
+    kind, for such words; see `contstim.english.words.verb_uses`.
     """
     tags = table.tags(natural)
     kinds = dict(enumerate(map(table.main_kind, natural.words, tags)))
@@ -259,7 +259,7 @@ class Candidates:
 
     @property
     def blocked(self) -> list[int]:
-        """0-based positions, not fixed, at which no word may replace the natural word."""
+        """0-based positions that are not fixed, but where no word may replace the natural word."""
         return [p for p in self.positions if not self.allowed(self.natural, p).any()]
 
     def at(self, current: ScoredSentence, index: int, visit: int = 0) -> Position:
@@ -290,7 +290,10 @@ class Candidates:
         }
 
     def allowed_now(self, sentence: Sentence, index: int) -> BoolArray:
-        """Return a mask of the words `possible[index]` that all constraints allow, (n_words,)."""
+        """Return a mask of those words of `possible[index]` that all constraints allow, (n_words,).
+
+        The mask is False for the current word.
+        """
         changing = [constraint for constraint in self.constraints if not constraint.lasting]
         return self._mask_allowed(changing, sentence, index, self.possible[index])
 

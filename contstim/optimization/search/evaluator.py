@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 
-_CACHE_SIZE = 50_000  # cached exact scores of each model
+_CACHE_SIZE = 50_000  # maximum number of cached exact scores of each model
 
 
 @dataclass(frozen=True)
 class ScoredCandidate:
-    """A candidate that was scored exactly.
+    """A candidate (a sentence with a new word at a position) that was scored exactly.
 
     Attributes:
         visit: number of positions that the search has visited so far, including `position`.
@@ -83,19 +83,23 @@ class Evaluator:
 
     @contextmanager
     def count_cost(self, number: int) -> Iterator[Scorer]:
-        """Yield a model. Add the cost of its computations, draft included, to the model's tally."""
+        """Yield the model with this number. Add the cost of its computations to its tally.
+
+        The computations of the model's draft also count.
+        """
         with counting(self.tallies[number]):
             yield self.models[number]
 
     def log_prob(self, number: int, sentence: Sentence) -> float:
         """Return one model's exact log-probability of a sentence, nats.
 
-        If the score is not cached, the sentence is scored in a batch of its own.
+        If the score is not cached, the sentence is scored alone, without other sentences in its
+        batch.
         """
         scores = self._scores[number]
         if sentence not in scores:
             passes = self.tallies[number].total.rows
-            # In a batch of its own, the score does not depend on concurrent searches
+            # In a batch without other sentences, the score does not depend on concurrent searches
             with self.count_cost(number) as model, alone():
                 scores[sentence] = float(model.scores([sentence])[0])
             passes = self.tallies[number].total.rows - passes
@@ -130,8 +134,8 @@ class Evaluator:
     ) -> FloatArray:
         """Return one model's exact log-probabilities of sentences, (n_sentences,), nats.
 
-        Sentences that are not cached are scored in one batch. If all sentences differ from a
-        current sentence at one position only, `position` is this position; otherwise it is None.
+        Sentences without a cached score are scored in one batch. If all sentences differ from the
+        current sentence of a `Position` only at this position, pass it as `position`.
         """
         cache = self._scores[number]
         scores = np.array([cache.get(sentence, np.nan) for sentence in sentences])
@@ -154,7 +158,8 @@ class Evaluator:
     def screen(self, number: int, position: Position) -> Replacements:
         """Return estimates and bounds of one model's scores with each word at a position.
 
-        These are the cheapest scores: they come from the model's cheapest draft if it has one.
+        The estimates are the cheapest ones: if the model has a draft, its cheapest draft computes
+        them.
         """
         with self.count_cost(number) as model:
             draft = model.draft(0)
@@ -162,7 +167,7 @@ class Evaluator:
             screening = source.replacements(position.sentence, position.index, position.words)
         if draft is None:
             return screening
-        # A draft's exact scores and bounds are only estimates for the model itself
+        # The draft's exact scores and bounds are not valid for the model itself
         n_words = len(position.words)
         return Replacements(np.full(n_words, np.nan), screening.estimate, np.full(n_words, np.inf))
 
@@ -186,7 +191,7 @@ class Evaluator:
         """
         log_probs = np.full((len(self.models), len(words)), np.nan)
         for number in range(len(self.models)):
-            # Each model scores only words that the scores of earlier models show to be promising
+            # Each model scores only words that are promising given the scores of earlier models
             mask = np.ones(len(words), np.bool_) if promising is None else promising(log_probs)
             chosen = [word for word, is_chosen in zip(words, mask, strict=True) if is_chosen]
             log_probs[number, mask] = self.replacement_log_probs(number, position, chosen)
