@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import FloatArray
 
-# A typical ratio is the root mean square of a model's log-probability ratios. Warn if the typical
-# ratio of a scope (set of trials) is smaller than this proportion of that of all trials
+# Warn if (typical ratio of a scope) / (typical ratio of all trials) is smaller. A scope is a set of
+# trials. A typical ratio is the root mean square of a model's log-probability ratios
 _MIN_RANGE = 0.1
 # Warn if fewer choices agree with a model, or if fewer choices disagree (Peduzzi et al. 1996)
 _MIN_EVENTS = 10

@@ -77,7 +77,7 @@ class ItemReliability:
 
     @property
     def sureness(self) -> float:
-        """`sure_of_2` or, if it is higher, the probability that people prefer sentence_1."""
+        """Higher one of two probabilities (people prefer sentence_1, or sentence_2), 1/2 to 1."""
         return max(self.sure_of_2, 1 - self.sure_of_2)
 
 

@@ -91,7 +91,10 @@ class Analysis(ShownAsTable):
 
     @property
     def main(self) -> Result:
-        """Result of the primary measure, or else of the scale's last measure, for all trials."""
+        """Result for all trials together, of the primary measure.
+
+        If there is no primary measure, the last measure of the response scale is used.
+        """
         return self.result(Scope.OVERALL, self.primary or measures_of(self.ratings.scale)[-1])
 
     @property

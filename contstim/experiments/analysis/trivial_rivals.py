@@ -129,7 +129,7 @@ def judge_rivals(
         for m, r in zip(masks, ratios, strict=True)
     ]
     rival_result = compare(_with_judges(ratings, names, ratios), *about, (), sampling, masks=common)
-    # Each rival has a copy for each model, which is evaluated on the trials that evaluate the model
+    # Each rival is copied for each model. A copy is evaluated on the trials that evaluate its model
     rival_of = {f"{rival}, trials of {model}": rival for rival in names for model in models}
     judges = [
         np.concatenate([g.ratios, np.repeat(r, len(models), axis=0)])

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 LONGEST_TEXT = 16_384  # characters
 _LAST_POSITION = 1_000_000
 _LONGEST_TIME = 1e10  # milliseconds, about four months
-# Number of callers (participants or network addresses) whose rates are stored; older ones are
-# dropped
+# Maximum number of callers (participants or network addresses) whose rates are stored. If there are
+# more, the least recent caller is dropped
 _MAX_CALLERS = 50_000
 
 

@@ -68,7 +68,8 @@ STUDY_FILE = "study.json"
 _START = "index.html"
 
 _TYPES = MimeTypes()
-# Python's own table lacks some suffixes, and gives others a type that browsers refuse
+# Python's table of file types lacks some suffixes, and gives other suffixes a type that browsers
+# refuse
 _TYPES.types_map[True].update(
     {
         **dict.fromkeys((".js", ".mjs"), "text/javascript"),

@@ -243,7 +243,10 @@ def _kept_trials(review: Review, trials: Sequence[Trial]) -> list[dict[str, Revi
 def _changed_trials(
     items: Iterable[ReviewedItem], trials: Sequence[Trial]
 ) -> tuple[ChangedItem, ...]:
-    """Return the kept trials that are not in their earlier groups, with reasons."""
+    """Return the trials that were not rejected, but are removed or in another group; with reasons.
+
+    `items` are the trials that were not rejected, in their earlier groups.
+    """
     groups = {trial.trial_id: trial.group for trial in trials}
     texts = Counter(text for trial in trials for text in trial.bare)
     changed = []
