@@ -88,7 +88,8 @@ def collect(
     warn(unfilled_warning(folder))
 
     def report_start(url: str, token_file: Path | None) -> None:
-        # The record is private: its command line may contain --code and --redirect
+        # Only the owner may read the record (metadata file next to the database), because the
+        # stored command line may contain --code and --redirect
         facts = {
             "folder": str(folder),
             "dropout_minutes": options.dropout,
@@ -96,7 +97,7 @@ def collect(
         }
         # The record lists no outputs, because a checksum of the database would soon be out of date
         Record.of(record_path(path), inputs={}, outputs=(), facts=facts).write(private=True)
-        # The only line on standard output, for scripts that wait for the address
+        # Standard output gets only this line, so that scripts can wait for the address
         print(url, flush=True)
         token_source = token_file or "CONTSTIM_ADMIN_TOKEN"
         remark(
@@ -129,7 +130,7 @@ def collect(
 
 
 def _public_address(url: str, host: str, port: int) -> str:
-    """Return the address of the page for participants: `url` or, without it, host and port."""
+    """Return the page's address for participants: `url`, or host and port if `url` is empty."""
     if url:
         return url
     if not port or host in ("0.0.0.0", "::"):
@@ -162,7 +163,7 @@ def review(
     file = ReviewFile.open(path, content, step.table, earlier)
 
     def report_start(url: str) -> None:
-        # The only line on standard output, for scripts that wait for the address
+        # Standard output gets only this line, so that scripts can wait for the address
         print(url, flush=True)
         done = sum(bool(item.decision) for item in file.decisions.values())
         remark(

@@ -99,7 +99,8 @@ def run(
             end=end,
         )
         n_done += len(done.done)
-        # If a wave of participants lacked items, `read_study` now requests more triplets
+        # Participants are tested in waves, and earlier answers decide which items the next wave
+        # needs. If a wave lacked items, `read_study` now requests more triplets
         earlier, read, first = read, read_study(study), None
         before, now = ([s.step.options() for s in planned.stages] for planned in (earlier, read))
         again = bool(done.incomplete) and until is None and before != now
@@ -229,11 +230,11 @@ def verify(
 
     The record of a file contains checksums of the inputs and outputs of the command that wrote it.
     `verify` lists files that are missing, that were changed by hand, or whose inputs have changed
-    since. It also lists files without a record. A file is "given" if no command with a record in
-    the folder wrote it. A file "goes on changing" if commands add to it, for example a database.
+    since. It also lists files without a record. A file is "given" if records list it as an input,
+    but not as an output. A file "goes on changing" if commands add to it, for example a database.
 
     An archive (a folder or a zip) is also compared with its archive.json, which reveals edited,
-    added and removed files. If the archive was run again, `verify` compares the new results with
+    added and removed files. If the study was run again, `verify` compares the new results with
     the archived results. The exit status is 1 if a file is edited, added, missing, stale,
     unfinished or unreadable.
 

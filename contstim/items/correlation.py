@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
 
-_MIN_ROWS = 2  # two points are on a line: r is 1 or -1
+_MIN_ROWS = 2  # with two rows, r is always 1 or -1
 _MIN_ROWS_FOR_INTERVAL = 4  # the standard error of Fisher's z is 1 / sqrt(n - 3)
 
 
@@ -43,7 +43,7 @@ def spearman(x: FloatArray, y: FloatArray) -> float:
     """Compute Pearson's r between the average ranks of two columns."""
     from scipy.stats import rankdata
 
-    # Select rows before ranking, because omitted rows must not have ranks
+    # Select rows before ranking, because omitted rows must not change the ranks of other rows
     x, y = _select_finite(x, y)
     return pearson(rankdata(x), rankdata(y))
 

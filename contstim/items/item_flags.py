@@ -33,17 +33,19 @@ _AROUND_WORDS = ".,;:!?…\"“”„«»()[]{}'‘’‚–—"
 _NATURAL = (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL)
 # A frequent word is in more than 5 items and in more than 2 % of the items
 _MIN_ITEMS, _PER_HUNDRED = 5, 2
-# Misfits are new words of another part of speech than the replaced words (see `Match.misfits`).
-# Participants agree less about items of the 2023 study with three or more misfits
+# Misfits are new words of another part of speech than the replaced words (see `Match.misfits`). In
+# the 2023 study, participants agreed less about items with three or more misfits
 _MIN_MISFITS = 3
 # Maximum differences between a synthetic sentence and its natural sentence, in characters and in
-# mean Zipf frequency. Among natural sentences of eight words, these are two standard deviations of
-# the number of characters and of the mean Zipf frequency
+# mean Zipf frequency (see `FlagSettings.rare`). Each limit is twice the standard deviation of the
+# number of characters, or of the mean Zipf frequency, over natural sentences of eight words
 _MAX_CHARACTERS, _MAX_ZIPF = 12, 0.7
-# Quantile over natural sentences. The quantity is the log-probability of the least likely word
+# A synthetic sentence is flagged if its least likely word is less likely than that of most natural
+# sentences. This is the share of natural sentences with an equally unlikely word
 _QUANTILE = 0.05
 # A drop is the score of the natural sentence minus that of the sentence that the model rejects (see
-# `Triplet.drops`). The first limit is in nats, the second in standard deviations
+# `Triplet.drops`). A smaller drop is flagged. The first limit is in nats; the second is in standard
+# deviations of the model's scores of natural sentences
 _SMALL_DROP, _SMALL_DROP_SDS = 1.0, 0.1
 
 
@@ -110,7 +112,8 @@ class FlaggedItems:
 
     Attributes:
         flags: flags in the order of the items.
-        explanations: kind of a flag → when an item has this flag, or why this kind was not checked.
+        explanations: kind of a flag → condition under which an item has this flag, or reason why
+            this kind was not checked.
         table: table of tags; None if no suitable table was given.
     """
 
@@ -263,17 +266,17 @@ def _find_names(
     """Return the words that are names, and the explanation of the flag."""
     # Every first word of a sentence has a capital. So only later words show which words are names
     inner = [_strip_punctuation(word) for s in sentences for word in s.words[1:]]
-    # Counts in a text include the first words of sentences, which have capitals. Nevertheless, a
-    # common word is no name: `is_name` requires that nearly all its occurrences have capitals
+    # `frequencies` also count the first words of sentences, which have capitals. Nevertheless,
+    # common words do not become names: `is_name` requires capitals in nearly all occurrences
     inside = Counter(inner)
     if settings.frequencies is not None:
         inside.update(settings.frequencies.counts)
     rules = settings.rules
-    # Skip words that only begin sentences, because `is_name` would count them as names
+    # Skip words that occur only at the start of sentences: `is_name` would count them as names
     candidates = [word for word in words if inside[word] and rules.misspelled(word) is None]
     names = {word for word in candidates if rules.is_name(word, inside)}
     share = sum(word in names for word in inner) / max(1, len(inner))
-    if share > MANY_NAMES and not rules.common:  # German nouns have capitals
+    if share > MANY_NAMES and not rules.common:  # as in German, where all nouns have capitals
         return set(), (
             f"Names were not checked: {share:.0%} of the words inside sentences are "
             "capitalised, so capitals do not indicate names."
@@ -353,7 +356,7 @@ def _frequent_flags(
             for sentence, positions in zip(item.sentences, changed[item.item_id], strict=True)
             for position in (range(len(sentence)) if counts_all else positions)
         )
-        # A single letter, such as "I", is a function word
+        # A single letter, such as "I", counts as a function word
         words_of[item.item_id] = [w for w in words if len(w) > 1 and w not in exempt]
         for word in words_of[item.item_id]:
             sources[word].add(item.source_id or item.item_id)
@@ -370,8 +373,8 @@ _Entry = tuple[int, tuple[int, tuple[str, ...]]]  # group of participants, eleme
 def _similar_flags(
     items: Sequence[ReviewedItem], sentences: dict[str, tuple[Sentence, ...]]
 ) -> Iterable[Flag]:
-    # Two sentences have a common entry if they are equal, or if they have the same number of words
-    # and differ by one word
+    # Two sentences share an entry if they are equal, or if they have the same number of words and
+    # differ by one word
     holders: dict[_Entry, list[tuple[ReviewedItem, Sentence]]] = defaultdict(list)
     entries_of: dict[str, list[_Entry]] = defaultdict(list)
     for item in items:
@@ -401,9 +404,9 @@ def _similar_flags(
 def _select_table(
     sentences: Iterable[Sentence], table: TagTable | None
 ) -> tuple[TagTable | None, dict[FlagKind, str]]:
-    """Return the table of tags and the explanations of the flags that need it.
+    """Return the table of tags, and the explanations of the flags that need the table.
 
-    Return None instead of a table that lists too few words.
+    If the table lists too few words of the sentences, None replaces the table.
     """
     kinds = (FlagKind.SPEECH, FlagKind.SEQUENCE, FlagKind.FREQUENCY)
     words = {word for sentence in sentences for word in sentence.words}

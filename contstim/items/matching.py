@@ -42,7 +42,8 @@ class Match:
             `MISFIT`. A new word that the table of tags lacks is a misfit. If the table lacks the
             replaced word, the new word is no misfit.
         characters: difference in characters, synthetic minus natural sentence, without end marks.
-        zipf: difference in mean Zipf frequency of the words, synthetic minus natural sentence.
+        zipf: difference in mean Zipf frequency of the words, synthetic minus natural sentence. The
+            Zipf frequency is the base-10 logarithm of the frequency in a billion words.
     """
 
     changed: frozenset[int]
@@ -77,10 +78,10 @@ A dictionary maps the 0-based position of a new word to the description of the c
 def changes_of(stimuli: Iterable[Stimulus], table: TagTable | None = None) -> Changes:
     """Find the new words of each sentence, and describe the changes, such as `on (IN) → was (VBD)`.
 
-    New words are the words that differ between a synthetic sentence and its natural sentence. If
-    the natural sentence is unknown, the two synthetic sentences of a trial are compared instead.
-    Sentences that are not synthetic have no new words. Descriptions are empty without a table of
-    tags, and if the natural sentence is unknown.
+    The tags in brackets are parts of speech. New words are the words of a synthetic sentence that
+    differ from its natural sentence. If the natural sentence is unknown, the two synthetic
+    sentences of a trial are compared with each other. Sentences that are not synthetic have no new
+    words. A description is empty if there is no table of tags or the natural sentence is unknown.
     """
     stimuli_list = list(stimuli)
     naturals, changes = naturals_of(stimuli_list), {}
@@ -136,7 +137,7 @@ def figures_of(
     """Compute means and shares over triplets; keys are labels of table rows.
 
     Args:
-        triplets: triplets with the same unit of drops, at least one.
+        triplets: at least one triplet. The drops (see `ENOUGH`) of all triplets have the same unit.
         flagged: share of triplets with flags (possible problems, see `item_flags`); None to omit
             the row of this share.
         table: table of tags; None to omit comparisons of synthetic with natural sentences.

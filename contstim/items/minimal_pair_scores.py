@@ -32,9 +32,9 @@ PREFIX_FIELDS = {
 }
 """Method of evaluation → names of BLiMP's fields with prefixes and critical words.
 
-In BLiMP, these names begin with the name of the method. For example, `prefix` of the method
-`one_prefix` is the field `one_prefix_prefix`. The field `one_prefix_method` states whether a pair
-has these fields.
+BLiMP is a published set of minimal pairs. In its files, the name of the method precedes each field
+name. For example, `prefix` of the method `one_prefix` is the field `one_prefix_prefix`. The field
+`one_prefix_method` states whether a pair has the fields of this method.
 """
 
 
@@ -42,8 +42,8 @@ has these fields.
 class SentencePair:
     """A minimal pair of sentences.
 
-    `good` is acceptable and `bad` is unacceptable. In near pairs, `good` is a natural sentence and
-    `bad` is this sentence with one word changed.
+    `good` is acceptable and `bad` is unacceptable. In pairs of `contstim near-pairs`, `good` is a
+    natural sentence and `bad` is this sentence with one word changed.
 
     Attributes:
         paradigm: group of pairs with the same kind of difference.
@@ -73,7 +73,7 @@ class MinimalPairScores:
 
     @property
     def good_name(self) -> str:
-        """Adjective for the good sentence: natural or acceptable."""
+        """Adjective for the good sentence: `natural` or `acceptable`."""
         return "natural" if self.near else "acceptable"
 
     @cached_property
@@ -82,7 +82,7 @@ class MinimalPairScores:
 
         Scores count as equal if they differ by at most four rounding errors of single precision. An
         n-gram model often sums the same terms for two sentences, but in different orders. Rounding
-        must not decide which of the sentences wins.
+        must not decide which sentence has the higher score.
         """
         good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
         # The tolerance of isclose is relative to its second argument, so test both orders
@@ -120,14 +120,14 @@ class MinimalPairScores:
     def from_file(path: Path | str) -> MinimalPairScores:
         """Read pairs.csv of `contstim evaluate blimp`, or a table with the same columns.
 
-        The columns are paradigm, pair_id, good and bad. For each model, the columns `MODEL: good`
-        and `MODEL: bad` contain log-probabilities in nats. In tables of `contstim near-pairs`, good
-        and bad are called natural and changed. If there is a column `method`, only rows with the
-        method `full-sentence` are read.
+        The columns are `paradigm`, `pair_id`, `good` and `bad`. For each model, the columns
+        `MODEL: good` and `MODEL: bad` contain log-probabilities in nats. In tables of `contstim
+        near-pairs`, the columns say `natural` and `changed` instead of `good` and `bad`. If there
+        is a column `method`, only rows with the method `full-sentence` are read.
 
         Raises:
             InputError: if the file cannot be read, lacks a column, or has no pair; if a cell is
-                invalid; or if two pairs of a paradigm have the same pair_id.
+                invalid; or if two pairs of a paradigm have the same `pair_id`.
         """
         table = read_table(path)
         if "method" in table:

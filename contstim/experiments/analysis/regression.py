@@ -1,8 +1,8 @@
 """Regression of choices on log-probability ratios; errors are clustered by people and items.
 
-There is no intercept. sentence_1 is often the sentence that model_1 rejects, or the natural one. An
-intercept would then absorb the effect of the ratios. Without an intercept, the result does not
-change if the two sentences of a trial change places, because choice and ratio both change sign.
+There is no intercept. sentence_1 is often the sentence that model_1 rejects, or the natural
+sentence. An intercept would then absorb the effect of the ratios. Without an intercept, swapping
+the two sentences of a trial does not change the result: the choice and the ratio both change sign.
 
 Judgements by one participant are not independent. Judgements of one sentence pair (item) are not
 independent either, and items vary far more than people. Two-way clustered standard errors account
@@ -30,20 +30,22 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import FloatArray
 
-_MIN_RANGE = 0.1  # warn if (typical ratio of a scope) / (typical ratio of all trials) is smaller
-_MIN_EVENTS = 10  # warn if fewer choices agree, or disagree, with a model (Peduzzi et al. 1996)
+# Warn if (typical ratio of a scope) / (typical ratio of all trials) is smaller. A scope is a set of
+# trials. A typical ratio is the root mean square of a model's log-probability ratios
+_MIN_RANGE = 0.1
+# Warn if fewer choices agree with a model, or if fewer choices disagree (Peduzzi et al. 1996)
+_MIN_EVENTS = 10
 
 
 def regress_choices(ratings: Ratings, row: int, *, level: float = 0.95) -> Row:
     """Regress choices of sentence_2 on the log-probability ratios of a model.
 
-    Ratios are log p(sentence_2) - log p(sentence_1), in nats. If the two sentences of a trial
-    change places, the result stays the same. `row` is the index of the model.
+    Ratios are log p(sentence_2) - log p(sentence_1), in nats. `row` is the index of the model.
 
     Returns:
         The fields of `clustered_logit`, and `left_out`, the number of unused answers. Answers
-        without a preference are not used. Answers to a trial are not used if a sentence of the
-        trial has probability zero.
+        without a preference are not used. Answers to a trial are not used if the model gives a
+        sentence of the trial the probability zero.
 
     Raises:
         InputError: see `clustered_logit`.
@@ -82,8 +84,8 @@ def clustered_logit(
         `estimate` is the log odds of choosing sentence_2 per nat. Degrees of freedom are one less
         than the number of participants or items, whichever is smaller. `choices`, `participants`
         and `items` are counts. `repaired` is True if a negative variance of the estimate was set to
-        0 (Cameron et al., section 2.3). This occurs if there are few participants or items. The
-        standard error is then too small.
+        0 (Cameron et al., section 2.3). Negative variances occur with few participants or items.
+        The standard error is then too small.
 
     Raises:
         InputError: if there are fewer than two participants or items; if all ratios are zero; or if
@@ -105,7 +107,7 @@ def clustered_logit(
             )
     if not ratios.any():
         raise InputError("All ratios of the model are zero, so that it predicts nothing.")
-    # Ratios are scaled to unit size, because ratios of tens of nats are ill-conditioned
+    # Ratios are scaled to a root mean square of 1: with tens of nats, the fit is ill-conditioned
     values = ratios[:, None]
     scale = np.sqrt((values**2).mean(axis=0))
     towards = np.where(chosen > 0, ratios, -ratios)  # positive if the choice agrees with the model
@@ -124,7 +126,7 @@ def clustered_logit(
             )
         except (ConvergenceWarning, PerfectSeparationWarning, RuntimeWarning) as error:
             raise separation_error from error
-    # The two-way clustered V = V(participants) + V(items) - V(both) may be negative
+    # The two-way clustered variance V = V(participants) + V(items) - V(both) may be negative
     variance = float((fitted.cov_params() / scale**2)[0, 0])
     slope, deviation = float((fitted.params / scale)[0]), float(np.sqrt(max(0.0, variance)))
     estimate = Estimate.by_t(slope, deviation, min(sizes) - 1, level)
@@ -136,7 +138,7 @@ def regressions(ratings: Ratings, level: float) -> Iterator[Row]:
 
     The regression uses only trials that evaluate the model. The estimate is the log odds of
     choosing sentence_2 per nat of the model's log-probability ratio. Standard errors are clustered
-    by participants and by trials. `note` explains why the estimate is nan or unreliable.
+    by participants and by trials. If the estimate is nan or unreliable, `note` gives the reason.
     `typical_ratio` is the root mean square of the model's finite ratios on these trials, in nats.
     """
     for scope in scopes_of(ratings):

@@ -15,8 +15,8 @@ Only choices, without confidence, are used to estimate which sentence people in 
 confidence of a rating depends on the person as much as on the trial. A person prefers sentence_2 of
 a trial with probability Phi(h), where h, the trial's latent value, is normal within a condition
 (Thurstone 1927). The variance of h is unknown; the prior of this variance is centred on the values
-of the 2023 study. If sentence_1 is the natural or the acceptable sentence, the mean of h is
-unknown; otherwise it is 0.
+of the 2023 study. The mean of h is unknown in conditions in which sentence_1 is always the natural
+or the acceptable sentence. In all other conditions, the mean is 0.
 """
 
 from __future__ import annotations
@@ -37,15 +37,16 @@ if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
     from contstim.items.scale import Scale
 
-# Possible standard deviations of trials' latent values, and the prior of these values. The unit is
-# the standard deviation of the noise of a single answer. For the choices of experiment 1 of Golan
-# et al. (2023), the maximum-likelihood values are .97 (natural-controversial), .98
-# (natural-synthetic), 1.26 (random-natural) and 1.65 (synthetic-synthetic).
+# Possible standard deviations of the latent value h over trials, and the prior of these standard
+# deviations. The unit is the standard deviation of the noise of a single answer. For the choices of
+# experiment 1 of Golan et al. (2023), the maximum-likelihood standard deviations are .97
+# (natural-controversial), .98 (natural-synthetic), 1.26 (random-natural) and 1.65
+# (synthetic-synthetic).
 _SPREADS = np.exp(np.linspace(np.log(0.15), np.log(6.0), 24))
 _SPREAD_PRIOR = np.exp(-0.5 * (np.log(_SPREADS / 1.2) / 0.5) ** 2)
 # Conditions in which sentence_1 is the natural or the acceptable sentence, so that the mean of
-# latent values is not 0. `_MEANS` are possible means. Maximum-likelihood values for 2023 are -1.43
-# for natural-synthetic and -3.42 for catch trials.
+# latent values is not 0. `_MEANS` are possible means. The maximum-likelihood means of the 2023
+# study are -1.43 for natural-synthetic and -3.42 for catch trials.
 _ORIENTED = (Condition.NATURAL_SYNTHETIC, Condition.MINIMAL_PAIR, Condition.CATCH)
 _MEANS = np.linspace(-5.0, 5.0, 21)
 _MEAN_PRIOR = np.exp(-0.5 * (_MEANS / 2.0) ** 2)
@@ -55,7 +56,7 @@ _VALUES = np.linspace(-9.95, 9.95, 200)  # grid of values of h, none of which is
 RatedTrial: TypeAlias = "tuple[Trial, FloatArray, ItemReliability]"
 """A trial, its ratings (n_people,), and its reliability."""
 
-SURE = 0.95  # minimum probability of a preference that is called sure
+SURE = 0.95  # a preference with at least this probability is called sure
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class ItemReliability:
 
     @property
     def sureness(self) -> float:
-        """Probability of the more probable of people's two possible preferences, 1/2 to 1."""
+        """Higher one of two probabilities (people prefer sentence_1, or sentence_2), 1/2 to 1."""
         return max(self.sure_of_2, 1 - self.sure_of_2)
 
 
@@ -139,7 +140,8 @@ def _sure_of_2(second: FloatArray, people: FloatArray, *, oriented: bool) -> Flo
     votes, vote_indices, counts = np.unique(
         np.column_stack([second, people - second]), axis=0, return_inverse=True, return_counts=True
     )
-    # (n_votes, n_values), scaled to a maximum of 1 in each row
+    # Trials with equal votes have equal results, so each distinct row of votes is computed once.
+    # Likelihoods are (n_votes, n_values), scaled to a maximum of 1 in each row
     logs = votes @ np.stack([log_ndtr(_VALUES), log_ndtr(-_VALUES)])
     likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
     means, mean_prior = (_MEANS, _MEAN_PRIOR) if oriented else (np.zeros(1), np.ones(1))
@@ -152,8 +154,7 @@ def _sure_of_2(second: FloatArray, people: FloatArray, *, oriented: bool) -> Flo
     of_positive = likelihood[:, positive] @ densities[:, positive].T
     log_weights = counts @ np.log(of_votes) + np.log(np.outer(mean_prior, _SPREAD_PRIOR).ravel())
     weights = np.exp(log_weights - log_weights.max())
-    # Rounded, so that a trial with as many choices of sentence_1 as of sentence_2 gives exactly one
-    # half
+    # Rounded, so that equal numbers of choices of sentence_1 and sentence_2 give exactly one half
     sure: FloatArray = np.round((of_positive / of_votes) @ weights / weights.sum(), 12)
     return sure[vote_indices.ravel()]
 

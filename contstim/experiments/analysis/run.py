@@ -65,7 +65,7 @@ class Analysis(ShownAsTable):
         rivals_left_out: messages that explain why rivals or trials are left out.
         paradigms: agreement of people with models and with the grammar on minimal pairs; see
             `by_paradigm`.
-        primary: measure that is the primary outcome, for all trials together.
+        primary: measure whose value on all trials together is the primary outcome.
         limits: further warnings about the tests.
     """
 
@@ -91,7 +91,10 @@ class Analysis(ShownAsTable):
 
     @property
     def main(self) -> Result:
-        """Result of the primary measure, or else of the scale's last measure, for all trials."""
+        """Result for all trials together, of the primary measure.
+
+        If there is no primary measure, the last measure of the response scale is used.
+        """
         return self.result(Scope.OVERALL, self.primary or measures_of(self.ratings.scale)[-1])
 
     @property
@@ -101,11 +104,12 @@ class Analysis(ShownAsTable):
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Warnings about results and tests, for example about too few groups or equal answers."""
+        """Warnings about results and tests, for example about too few groups for a test."""
         units, rate = str(self.sampling.units), self.sampling.false_discovery_rate
         families = [(result.scope, result.detectability) for result in self.results]
         items = [THESE_ITEMS] if units == "participants" else []
-        # Reason → scopes with intervals that do not generalise to both new people and new items
+        # Reason → scopes (sets of trials) with intervals that do not generalise to new people, or
+        # not to new items
         limits = grouped(
             (interval.note, str(result.scope))
             for result in self.results
@@ -132,7 +136,7 @@ class Analysis(ShownAsTable):
         return named_frame(result_tables(self), name, "an analysis")
 
     def rivals_of(self, result: Result) -> Result | None:
-        """Return the trivial rivals' result for the same scope and measure, if there is one."""
+        """Return the trivial rivals' result for the scope and measure of `result`, if it exists."""
         about = (result.scope, result.measure)
         return next((r for r in self.rivals if (r.scope, r.measure) == about), None)
 
@@ -140,7 +144,8 @@ class Analysis(ShownAsTable):
         """Return the result of one measure in one scope.
 
         Raises:
-            InputError: if the design has no such trials, or its scale does not permit the measure.
+            InputError: if the design has no trials of the scope, or the response scale does not
+                permit the measure.
         """
         for result in self.results:
             if (result.scope, result.measure) == (scope, measure):
@@ -179,8 +184,8 @@ def analyze(
         worst: maximum number of failures (trials in which people contradict the model) to report
             for each model and scope.
         rivals: trivial rivals to report; see `trivial_rivals`.
-        primary: measure that is the primary outcome, for all trials together (default: the last
-            measure of the scale).
+        primary: measure whose value on all trials together is the primary outcome; by default the
+            last measure of the scale.
         progress: called with the numbers of completed steps and of all steps.
 
     Raises:

@@ -21,13 +21,18 @@ if TYPE_CHECKING:
 # computed differences may differ in the last bits although the exact differences are equal
 _DIGITS = 12
 _MAX_ENUMERATED = 13  # maximum number of pairs for which all patterns of signs are counted
-_MAX_EXACT = 50  # maximum number of pairs for which the distribution without ties is counted
-# Largest mean of differences, in standard deviations; with a larger mean, all have the same sign
+# Maximum number of pairs without ties whose p-value is exact; above it, p-values are approximate
+_MAX_EXACT = 50
+# Largest mean of the differences, in standard deviations. With a larger mean, all differences have
+# the same sign
 _MAX_SHIFT = 6.0
 
 
 def smallest_p_value(units: int) -> float:
-    """Return the smallest possible two-sided p-value, that of differences with one sign."""
+    """Return the smallest possible two-sided p-value for `units` pairs.
+
+    It results if all differences have the same sign.
+    """
     return min(1.0, 2 * 0.5**units)
 
 
@@ -35,9 +40,10 @@ def signed_rank_test(first: FloatArray, second: FloatArray) -> Row:
     """Run Wilcoxon's test on pairs of values. Pairs with a nan are left out.
 
     Returns:
-        `n_units`: number of pairs, including pairs without a difference. `statistic`: smaller sum
-        of ranks. `rank_biserial`: effect size from -1 (always lower) to 1 (always higher).
-        `p_value`: see `signed_rank_p_values`. Without pairs, all values except `n_units` are nan.
+        `n_units`: number of pairs, including pairs of equal values. `statistic`: the smaller one of
+        the two sums of ranks. `rank_biserial`: effect size from -1 (first values are always lower)
+        to 1 (first values are always higher). `p_value`: see `signed_rank_p_values`. Without pairs,
+        all values except `n_units` are nan.
     """
     differences = np.round(first - second, _DIGITS)[None]
     n = int((~np.isnan(differences)).sum())
@@ -57,10 +63,11 @@ def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[
     If the correlation is nan, both ends are nan.
 
     This is a score interval, like Wilson's (1927) for a share and Newcombe's (2006) for the
-    Mann-Whitney statistic. It contains each correlation r whose distance to the observed one is at
-    most a normal quantile times the standard error under r. The standard error under the observed
-    correlation is not used: it is 0 if all differences have one sign. Mean and variance of the
-    statistic are those of Lehmann (1998, *Nonparametrics*) for normal differences.
+    Mann-Whitney statistic. It contains each correlation r whose distance to the observed
+    correlation is at most a normal quantile times the standard error under r. The standard error
+    under the observed correlation is not used: it is 0 if all differences have the same sign. For
+    normal differences, Lehmann (1998, *Nonparametrics*) gives the mean and variance of the sum of
+    positive ranks, which determines the correlation.
     """
     from scipy.optimize import brentq
     from scipy.special import ndtr, owens_t
@@ -98,13 +105,17 @@ def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[
 
 
 def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, float]:
-    """Return all shifts that Wilcoxon's test does not reject at `alpha` (Hodges & Lehmann 1963).
+    """Return the interval of shifts that Wilcoxon's test does not reject (Hodges & Lehmann 1963).
 
-    The ends are Walsh averages, that is, single differences or means of two differences. All shifts
-    are tested with the ties of the unshifted differences. So the interval excludes 0 if and only if
-    the p-value of `signed_rank_p_values` is below `alpha`. With many differences of zero, no
-    p-value could be below `alpha`. Shifts are then tested without ties, because a shift leaves no
-    zeros. If there are too few pairs for this test to reject any shift, the interval is infinite.
+    A shift is a value that is subtracted from all differences before the test. A shift is rejected
+    if its p-value is below `alpha`. The ends of the interval are Walsh averages, that is, single
+    differences or means of two differences.
+
+    All shifts are tested with the ties of the unshifted differences. So the interval excludes 0 if
+    and only if the p-value of `signed_rank_p_values` is below `alpha`. With many differences of
+    zero, no p-value could be below `alpha`. Shifts are then tested without ties, because shifted
+    differences are not zero. With too few pairs, no shift can be rejected, and the interval is
+    infinite.
 
     Differences of nan are left out.
     """
@@ -142,7 +153,8 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
 def _largest_significant(doubled: Iterable[int], alpha: float) -> int:
     """Return the largest doubled sum of ranks whose p-value is below alpha; -1 if there is none.
 
-    Of the two sums (positive and negative differences), the smaller one is meant.
+    The result is the critical value for the smaller one of two sums: the ranks of positive and of
+    negative differences. `doubled` are the doubled ranks.
     """
     p_values = _sign_p_values(doubled)
     below = np.flatnonzero(p_values[: (len(p_values) + 1) // 2] < alpha)
@@ -150,7 +162,10 @@ def _largest_significant(doubled: Iterable[int], alpha: float) -> int:
 
 
 def _lower_end(walsh: FloatArray, critical: int) -> float:
-    """Return the end above which the doubled sum of negative ranks exceeds `critical`."""
+    """Return the lower end of an interval of shifts, from sorted Walsh averages.
+
+    For shifts above this end, the doubled sum of negative ranks exceeds `critical`.
+    """
     end = float(walsh[critical // 2])
     at_end = 2 * int((walsh < end).sum()) + int((walsh == end).sum())
     # If the test rejects the end itself, the interval begins just above it
@@ -174,7 +189,7 @@ def signed_rank_p_values(differences: FloatArray) -> FloatArray:
     few = (pairs > 0) & (pairs <= _MAX_ENUMERATED)
     if few.any():
         p_values[few] = _exact_p_values(differences[few])
-    # Without nan, tests with the same number of pairs are one array for scipy, (n_tests, n)
+    # After nan are removed, tests with the same number of pairs form one array, (n_tests, n)
     for n in np.unique(pairs[pairs > _MAX_ENUMERATED]).tolist():
         rows = differences[pairs == n]
         rows = rows[~np.isnan(rows)].reshape(-1, n)
@@ -188,9 +203,10 @@ def signed_rank_p_values(differences: FloatArray) -> FloatArray:
 
 
 def _signed_ranks(differences: FloatArray) -> FloatArray:
-    """Return signed ranks; 0 for nan and for differences of zero.
+    """Return signed ranks, (n_tests, n_pairs); 0 for nan and for differences of zero.
 
-    Differences of zero have the lowest ranks, so the other ranks begin above these.
+    Differences of zero take part in the ranking and take the lowest ranks. So the ranks of all
+    other differences begin above them.
     """
     from scipy.stats import rankdata
 

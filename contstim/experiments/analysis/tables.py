@@ -29,7 +29,10 @@ Row: TypeAlias = dict[str, Any]
 
 
 def rows_table(rows: Iterable[Any]) -> Columns:
-    """Return a table of rows that have one type; a dataclass in a cell becomes several columns."""
+    """Return a table of rows, which all have the same type.
+
+    A cell that contains a dataclass becomes several columns.
+    """
     cells = [_cells(row) for row in rows]
     return {name: [row[name] for row in cells] for name in cells[0]} if cells else {}
 

@@ -1,15 +1,16 @@
 """Trivial rivals of models: simple rules that predict people's choices.
 
-    word frequency   prefers the sentence whose words are more frequent (mean Zipf)
+    word frequency   prefers the sentence whose words are more frequent (mean Zipf value, that is,
+                     the base-10 logarithm of the frequency in a billion words)
     words changed    prefers the sentence that shares more words with the natural sentence
     tag misfits      prefers the sentence with fewer tag misfits, that is, new words that have
                      another part of speech than the replaced word (`contstim.items.matching`)
     grammar          prefers the acceptable sentence of a minimal pair
 
 Trivial rivals are not part of tests between models. Each model is tested against every rival, and
-all these tests are one family. A single test against the best rival would be biased, because the
-answers that select this rival would also test it. A model would too often seem worse than an
-equally good rival.
+all these tests are one family, for which p-values are corrected together. A single test against the
+best rival would be biased, because the same answers would select this rival and test it. A model
+would too often seem worse than an equally good rival.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ Trials that the rival does not judge are missing."""
 def trivial_rivals(
     trials: Sequence[Trial], table: TagTable, frequencies: WordFrequencies | None = None
 ) -> tuple[Preferences, tuple[str, ...]]:
-    """Compute the choices of the trivial rivals between the sentences of trials.
+    """Compute which sentence of each trial the trivial rivals prefer.
 
-    The rivals `words changed` and `tag misfits` judge only pairs of synthetic sentences, which they
-    compare with their natural sentence (`naturals_of`). If `table` contains too few of the trials'
-    words (`TagTable.fits`), its tags and frequencies are not used. By default, the rival `word
-    frequency` uses the frequencies of this table.
+    The rivals `words changed` and `tag misfits` judge only pairs of synthetic sentences. They
+    compare each synthetic sentence with its natural sentence (`naturals_of`). Without
+    `frequencies`, the rival `word frequency` uses the frequencies of `table`. If `table` contains
+    too few of the trials' words (`TagTable.fits`), its tags and frequencies are not used.
 
     Returns:
         The preferences, and messages that explain why rivals or trials are left out.
@@ -101,8 +102,9 @@ def judge_rivals(
         row uses only trials that evaluate the model. These tests are one family. The result is None
         if no rival prefers a sentence in any trial, or if the scope is `ACCEPT` or `REJECT`.
     """
-    # A trivial rival is no baseline in natural-synthetic trials: the natural sentence always has
-    # fewer new words, and in each of these two scopes all models have the same role.
+    # Trivial rivals are not informative in natural-synthetic trials. The natural sentence always
+    # has fewer new words. In the scope `ACCEPT`, all models accept the synthetic sentence; in the
+    # scope `REJECT`, all models reject it.
     if result.scope in (Scope.ACCEPT, Scope.REJECT):
         return None
     groups, models, about = ratings.groups, ratings.models, (result.scope, result.measure)
@@ -127,7 +129,7 @@ def judge_rivals(
         for m, r in zip(masks, ratios, strict=True)
     ]
     rival_result = compare(_with_judges(ratings, names, ratios), *about, (), sampling, masks=common)
-    # A copy of each rival for each model, to be evaluated on the model's own trials
+    # Each rival is copied for each model. A copy is evaluated on the trials that evaluate its model
     rival_of = {f"{rival}, trials of {model}": rival for rival in names for model in models}
     judges = [
         np.concatenate([g.ratios, np.repeat(r, len(models), axis=0)])
@@ -152,14 +154,16 @@ def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
     """Measure agreement of people with the grammar and with models on minimal pairs.
 
     A paradigm is a set of minimal pairs with the same grammatical contrast. Each paradigm has a row
-    for each judge. Further rows are for all paradigms together (`all`). A judge is a model, on the
-    trials that target the model. A further judge, `grammar`, prefers the acceptable sentence. If
-    minimal pairs consist of a natural and a changed sentence, the judge `natural sentence` replaces
-    `grammar`. `prefers_acceptable` is the share of trials in which the judge prefers the acceptable
-    sentence; a tie counts one half. `value` is the accuracy with which the judge predicts people;
-    further columns have its interval. Without minimal pairs, the list is empty. If a paradigm has
-    the name `all`, the rows of all paradigms together are named `(all)`. If a model has the name
-    `grammar`, the judge is named `(grammar)`.
+    for each judge. Further rows are for all paradigms together (`all`). Each model is a judge of
+    the trials that target it, as `model_1` or `model_2`. A further judge, `grammar`, prefers the
+    acceptable sentence. If minimal pairs consist of a natural and a changed sentence, the judge
+    `natural sentence` replaces `grammar`, and prefers the natural sentence. `prefers_acceptable` is
+    the share of trials in which the judge prefers the acceptable (or natural) sentence; a tie
+    counts one half. `value` is the accuracy with which the judge predicts people; further columns
+    contain the interval of `value`. Without minimal pairs, the list is empty.
+
+    If a paradigm has the name `all`, the rows of all paradigms together are named `(all)`. If a
+    model has the name `grammar`, the judge is named `(grammar)`.
     """
     paradigms = {t.paradigm for t in ratings.trials if t.condition is Condition.MINIMAL_PAIR}
     has_grammar = any(trial.kind_1 is Kind.ACCEPTABLE for trial in ratings.trials)

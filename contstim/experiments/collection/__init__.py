@@ -1,10 +1,10 @@
-"""A small server for pilots and labs, which shows an exported experiment and stores every answer.
+"""A small server that shows an exported experiment and stores every answer, for pilots and labs.
 
 The path of one answer (on the right: the HTTP status if a step refuses it):
 
     browser      POST /api/responses {participant, responses: [{trial_id, rating, left, ...}]}
        |  ^
-       |  |      200 {saved: [trial_id]}: the page may delete the answer; otherwise the page retries
+       |  |      200 {saved: [trial_id]}: the page may delete its copy; otherwise the page retries
        v  |
     server       limits number and duration of connections               else closed, or 503
        v  |
@@ -14,7 +14,7 @@ The path of one answer (on the right: the HTTP status if a step refuses it):
        v  |
     database     one thread: all waiting requests become one commit      else 503, nothing saved
        v  |
-    participants the first answer to each trial of the group is stored   else 422, undone
+    participants the first answer to each trial of the group is stored   else 422, nothing saved
        v  |
     SQLite       is on disk before the thread responds
        |
@@ -24,7 +24,7 @@ The path of one answer (on the right: the HTTP status if a step refuses it):
 database     tables, keys, and the server's only writer, which holds the lock
 requests     request fields and their checks, rate limits, refusals
 participants joining a group, resuming, answering, completing, withdrawing; addresses with tokens
-service      the exported folder, addresses, and their handlers
+service      the exported folder, and the functions that handle requests to each web address
 server       the running server, its token, its log, and limits of its connections
 tables       responses.csv and participants.csv; how `contstim import` reads the database
 reviewing    a reviewer's page, whose decisions are saved in review.csv

@@ -43,10 +43,11 @@ _LOCKED_BYTE = (1 << 31) - 1  # position beyond the file's content and SQLite's 
 
 
 def stored_key(connection: sqlite3.Connection, name: str) -> str:
-    """Read the value `name` of the database: a random hexadecimal key, or the study's fingerprint.
+    """Read the value `name` from the table `study` of the database.
 
-    The keys are `secret` and `salt`. Participants' secrets and completion codes are derived from
-    `secret`. Identities are hashed with `salt`.
+    `secret` and `salt` are random hexadecimal keys. Participants' secrets and completion codes are
+    derived from `secret`. Identities are hashed with `salt`. `fingerprint` identifies the study's
+    groups and trials. `server` describes the server that opened the database last.
     """
     return str(connection.execute("SELECT value FROM study WHERE name = ?", (name,)).fetchone()[0])
 
@@ -64,12 +65,15 @@ def completion_code(secret: str, participant: str) -> str:
 
 
 def withdrawal_mark(connection: sqlite3.Connection, text: str) -> str:
-    """Return the key in the table `study` that marks a withdrawn name or identity."""
+    """Return the name of the row in the table `study` that marks `text` as withdrawn.
+
+    `text` is the name or the identity of a participant who has withdrawn.
+    """
     return f"withdrawn {digest(stored_key(connection, 'secret'), 'withdrawn', text)}"
 
 
 def equal_secrets(first: str, second: str) -> bool:
-    """Return whether two texts are equal; the time does not depend on the first difference."""
+    """Return whether two texts are equal; the time does not depend on where the texts differ."""
     return hmac.compare_digest(first.encode(errors="replace"), second.encode(errors="replace"))
 
 
@@ -138,8 +142,8 @@ class Recorder:
     def check(self) -> None:
         """Check that the database on disk is still the open database.
 
-        If an open file is deleted or replaced, writing continues without an error. The written file
-        disappears when the server stops.
+        If an open file is deleted or replaced, writing continues without an error. But the written
+        data are lost when the server stops.
 
         Raises:
             StoreError: if a file has been deleted, moved, replaced or made read-only.
@@ -164,7 +168,7 @@ class Recorder:
         jobs: list[Job | None] = []
         while None not in jobs:  # `close` adds None as the last job
             jobs = [self._jobs.get()]
-            with suppress(Empty):  # jobs that arrived during the last commit share this one
+            with suppress(Empty):  # all jobs that arrived during the last commit share the next one
                 while len(jobs) < _MAX_BATCH:
                     jobs.append(self._jobs.get_nowait())
             self._commit([job for job in jobs if job is not None])
@@ -218,7 +222,7 @@ def writable_connection(path: Path) -> Iterator[sqlite3.Connection]:
     )
     with closing(connection):
         if _has_tables(connection):
-            _require_layout(connection, path)  # before any change to a foreign file
+            _require_layout(connection, path)  # checked before a file is changed
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
             connection.execute(f"PRAGMA {pragma}")
         # Each commit changes the file itself, not only the log. So studies that read the file
@@ -232,7 +236,7 @@ def writable_connection(path: Path) -> Iterator[sqlite3.Connection]:
 def _lock(path: Path, file: int) -> None:
     """Lock a database file against other servers until the process ends.
 
-    The lock is valid for all names of the file.
+    The lock is valid for all names (hard links) of the file.
     """
     try:
         if sys.platform == "win32":
@@ -243,10 +247,10 @@ def _lock(path: Path, file: int) -> None:
         else:
             import fcntl
 
-            # A POSIX lock like SQLite's own, on another byte. When no connection needs a lock,
-            # SQLite releases all POSIX locks of the process, also the lock of this function. In WAL
-            # mode, an open connection always needs a lock, so this lock is kept. `flock` locks
-            # would exclude SQLite itself on macOS.
+            # Like SQLite, this function sets a POSIX lock, but on another byte. When no connection
+            # needs a lock, SQLite releases all POSIX locks of the process, including the lock of
+            # this function. In WAL mode, an open connection always needs a lock, so the lock of
+            # this function is kept. On macOS, a `flock` lock would exclude SQLite itself.
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCKED_BYTE)
     except (BlockingIOError, PermissionError):  # raised by POSIX and by Windows
         raise StoreError(
@@ -312,8 +316,8 @@ def open_readable(path: Path) -> sqlite3.Connection:
 def _require_one_name(path: Path) -> None:
     """Refuse files with hard links.
 
-    SQLite finds the write-ahead log by the name of the file, so under another name the answers in
-    the log would be missing.
+    SQLite finds the write-ahead log by the name of the file. If the file were opened under another
+    name, the answers in the log would be missing.
     """
     names = path.stat().st_nlink
     if names > 1:

@@ -1,6 +1,7 @@
 """Participants join, resume, answer, complete and withdraw; each action is one transaction.
 
-The web address that a participant opens may contain an ID, and a token that proves this ID.
+The web address that a participant opens may contain the participant's ID. It may also contain a
+token, which proves that the experimenter issued this ID.
 """
 
 from __future__ import annotations
@@ -43,10 +44,11 @@ if TYPE_CHECKING:
 class StudyOptions:
     """Options that the researcher sets for a study.
 
-    A participant drops out after `dropout` minutes without a request. Such participants count for
-    the maximum `participants`, but not for the maximum `per_group`. Without `redirect`, the server
-    uses the redirect of the exported experiment. With `accept_platform_ids`, participants need no
-    token if their address contains the participant ID of a recruiting platform.
+    A participant drops out after `dropout` minutes without a request. Participants who dropped out
+    count for the maximum `participants`, but not for the maximum `per_group`. If `redirect` is
+    None, the server uses the redirect of the exported experiment. With `accept_platform_ids`,
+    participants need no token if their web address contains the ID that a recruiting platform gave
+    them.
     """
 
     code: Annotated[
@@ -153,7 +155,7 @@ _LONGEST_QUESTIONNAIRE = 256 * 1024  # characters
 def join(connection: sqlite3.Connection, application: Application) -> dict[str, Any]:
     """Add a participant, or resume the participant whose token or nonce is in the request.
 
-    For the result, see `resume`.
+    A nonce is a random text of the browser. For the result, see `resume`.
 
     If the request names no group, the participant joins the group with the fewest participants. If
     several groups have the fewest participants, the participant joins the first of these groups.
@@ -198,9 +200,10 @@ def is_open(connection: sqlite3.Connection, application: Application) -> bool:
 
 
 def _find_known(connection: sqlite3.Connection, application: Application) -> tuple[str, str | None]:
-    """Return the name for a new participant, and the name under which the applicant may resume.
+    """Return two names: for a new participant, and for resuming.
 
-    The second name is None if the applicant has not yet joined.
+    The first is the random name that the applicant gets when joining. The second is the stored name
+    of an applicant who has already joined; otherwise, it is None.
     """
     request, options, person = application.request, application.options, application.person
     if request.simulated and not options.rehearsal:
@@ -237,7 +240,7 @@ def _find_known(connection: sqlite3.Connection, application: Application) -> tup
 
 
 def _random_name(application: Application, secret: str) -> str:
-    """Return a random name. Requests of one person with one nonce get the same name."""
+    """Return a random name; requests with the same person and the same nonce get the same name."""
     kind = SIMULATED_NAME if application.request.simulated else "p"
     if application.request.nonce is None:
         return f"{kind}{secrets.token_hex(8)}"
@@ -248,7 +251,7 @@ def _random_name(application: Application, secret: str) -> str:
 def _group_with_place(
     connection: sqlite3.Connection, application: Application, groups: Collection[str]
 ) -> str | None:
-    """Return the group with the fewest participants; if there are several, the first of them.
+    """Return the group with the fewest participants; if several have the fewest, the first of them.
 
     Participants who finished count. Other participants count if they have not dropped out and did
     not fail the check of the instructions. Participants who dropped out count again when they
@@ -302,9 +305,9 @@ def _update_participant(
     """Update a participant's record from a request; return number, group and seed.
 
     Each request contains the current values of `second_tabs` (a count) and `failed` (yes or no).
-    These values never decrease, but requests may be repeated or arrive out of order. So the highest
-    value is stored, and `failed` stays true. Answers to further questions are added to the stored
-    answers.
+    The page never decreases these values, but requests may be repeated or arrive out of order. So
+    the highest value of each is stored. Answers to further questions are added to the stored
+    answers, unless these are longer than `_LONGEST_QUESTIONNAIRE`.
     """
     row: tuple[int, str, int] | None = connection.execute(
         "UPDATE participant SET seen = ?, second_tabs = max(second_tabs, ?), "
@@ -337,7 +340,7 @@ def save(
     number, group, _ = _update_participant(connection, request, now)
     if not all(answer.trial_id in trials[group] for answer in request.responses):
         raise RequestRefusal(422, f"Group {group} has no such trial.")
-    # Pages repeat unconfirmed answers
+    # Pages send unconfirmed answers again; repeated answers are ignored
     connection.executemany(
         "INSERT INTO response (number, received, trial_id, rating, left_sentence, position, rt_ms, "
         "input, blurs, away_ms) VALUES (:number, :received, :trial_id, :rating, :left, :position, "
@@ -371,12 +374,12 @@ def complete(
 
 
 def participant_links(database: Path, identities: Path, url: str) -> list[tuple[str, str]]:
-    """Return the address of each participant's page, with the identity's token.
+    """Return each participant's web address, which contains the participant's ID and its token.
 
     Args:
         database: path of the database; the signing key is in a file next to it.
         identities: text file with an ID on each line; blank lines are skipped.
-        url: address of the page.
+        url: address of the page, without ID and token.
 
     Returns:
         Pairs of ID and address, in the order of the file.
@@ -402,10 +405,10 @@ def link_token(key: str, identity: str) -> str:
 
 
 def link_key(database: Path) -> str:
-    """Read the key that signs participants' addresses from a file next to the database.
+    """Read the key that signs participants' web addresses; it is in a file next to the database.
 
     Returns:
-        The key, hexadecimal; created when missing.
+        The hexadecimal key. If the file is missing, it is created with a new key.
 
     Raises:
         InputError: if the file cannot be used or contains no key.
@@ -421,7 +424,9 @@ def link_key(database: Path) -> str:
 
 
 def stored_secret(file: Path, new: str) -> str:
-    """Read a secret from a file that only its owner can read; create it when missing.
+    """Read a secret from a file that only its owner can read.
+
+    If the file is missing, it is created with the secret `new`.
 
     Raises:
         InputError: if the file cannot be used.
@@ -438,20 +443,25 @@ def stored_secret(file: Path, new: str) -> str:
 
 
 def whose(database: Path, who: str) -> str:
-    """Describe the participant with this ID, code or name, whom `withdraw` would delete."""
+    """Describe the participant with this ID, code or name.
+
+    With the same arguments, `withdraw` would delete this participant.
+    """
     row, kind = _find_participant(database, who)
     return f"The {kind} of {row['participant']} ({_describe_progress(row)})."
 
 
 def withdraw(database: Path, who: str, day: str) -> str:
-    """Delete a participant's answers and identity, and return a sentence on the deleted data.
+    """Delete a participant's answers and identity, and describe the deleted data in a sentence.
 
-    The server may be running. The database keeps the number of withdrawals on that day. The
-    database also keeps keyed hashes of the name and the identity. These hashes prevent the same
-    page or address from taking part again.
+    `who` is the participant's ID, completion code or name. The server may be running.
+
+    The database keeps the number of withdrawals on `day`. The database also keeps keyed hashes of
+    the name and the identity. Because of these hashes, the participant cannot take part again on
+    the same page or with the same web address.
 
     Raises:
-        InputError: if no participant or several have this ID, code or name.
+        InputError: if no participant or more than one has this ID, completion code or name.
         StoreError: if the database cannot be used.
     """
     row, kind = _find_participant(database, who)
@@ -470,7 +480,10 @@ def withdraw(database: Path, who: str, day: str) -> str:
 
 
 def _find_participant(database: Path, who: str) -> tuple[sqlite3.Row, str]:
-    """Return the only participant with this ID, code or name, and the matching kind of name."""
+    """Return the only participant with this ID, code or name, and what matched.
+
+    For example, `completion code` is returned if `who` is the participant's completion code.
+    """
     if not who.strip():
         raise InputError(
             f"The name of a participant must not be empty, got {who!r}. Give the platform's "
@@ -518,6 +531,7 @@ def _delete(connection: sqlite3.Connection, number: int, day: str) -> bool:
 
 
 def _names_of(secret: str, row: sqlite3.Row) -> dict[str, str]:
+    """Return each text that identifies a participant → its kind, such as `completion code`."""
     # The column `number` is left out, because it may equal the ID of another participant. The
     # platform's IDs of study and visit do not identify a person.
     fields = json.loads(row["fields"]).items()

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 LONGEST_TEXT = 16_384  # characters
 _LAST_POSITION = 1_000_000
 _LONGEST_TIME = 1e10  # milliseconds, about four months
-_MAX_CALLERS = 50_000  # if there are more callers, the least recent one is forgotten
+# Maximum number of callers (participants or network addresses) whose rates are stored. If there are
+# more, the least recent caller is dropped
+_MAX_CALLERS = 50_000
 
 
 class RequestRefusal(Exception):  # noqa: N818 - an error of the client, not of the server
@@ -56,9 +58,9 @@ class RequestLimits:
         body: maximum size of a request's body, bytes.
         body_seconds: maximum time until the whole body has arrived, seconds.
         joining: maximum rate, from each network address, of requests to take part. All computers of
-            a lab may have the same address. A second limit with this rate applies to the page's
-            requests before consent.
-        asking: maximum rate of each participant's later requests.
+            a lab may have the same address. A separate limit with the same rate applies to the
+            page's requests before consent.
+        asking: maximum rate of each participant's requests after joining.
         failing: maximum rate, from each network address, of requests with a wrong secret or token.
     """
 
@@ -112,8 +114,8 @@ class JoinRequest(BaseModel, strict=True, frozen=True):
 
     Attributes:
         simulated: whether the participant is artificial; None means a person.
-        platform: parameters of the web address that identify the participant, such as an ID of a
-            recruiting platform; unknown fields are empty or missing.
+        platform: parameters in the web address, name → value. They identify the participant, for
+            example on a recruiting platform. Unknown values are empty or missing.
         token: proof that the ID `participant` in the web address was issued by the experimenter;
             None if the address has no token.
         nonce: random text, by which the server recognizes a repeated request.
@@ -150,7 +152,7 @@ class ReceivedAnswer(BaseModel, strict=True, frozen=True):
 
 
 class ParticipantRequest(BaseModel, strict=True, frozen=True):
-    """A participant's request, with answers to questions and with the page's current counts.
+    """A participant's request, which also contains answers to questions and the state of the page.
 
     Attributes:
         secret: the participant's secret, if the header Authorization does not contain this secret.
@@ -181,7 +183,7 @@ class ReceivedDecision(BaseModel, strict=True, frozen=True):
 
 
 class DecideRequest(BaseModel, strict=True, frozen=True):
-    """A reviewer's decisions about the items with this fingerprint."""
+    """A reviewer's decisions; `fingerprint` identifies the items that the reviewer's page shows."""
 
     fingerprint: Text
     decisions: Annotated[list[ReceivedDecision], FailFast(), Field(min_length=1)]
@@ -194,7 +196,8 @@ async def read_json(request: Request, limits: RequestLimits) -> Any:
     """Read the JSON value of a request.
 
     Raises:
-        RequestRefusal: if the body is too large, too slow, not declared as JSON, or invalid JSON.
+        RequestRefusal: if the body is too large, arrives too slowly, is not declared as JSON, or is
+            invalid JSON.
     """
     # A browser lets pages of other sites send plain text to this server. Before the browser sends
     # JSON for such a page, it asks this server for permission, and the server refuses.

@@ -81,7 +81,7 @@ class ReviewFile:
                 if kinds:
                     raise InputError(f"It is a review of {', '.join(kinds)}s.")
                 reviewers = {item.reviewer for item in earlier.decisions}
-                # If the column is empty, the file's name identifies the reviewer
+                # If the column `reviewer` is empty, the file's name identifies the reviewer
                 if reviewers - {reviewer or path.stem}:
                     raise InputError(f"It is the review of {', '.join(sorted(reviewers))}.")
             except InputError as error:
@@ -129,7 +129,7 @@ class ReviewFile:
 def serve_review(file: ReviewFile, *, port: int, opened: Callable[[str], None]) -> None:
     """Serve the page to browsers of this machine and save decisions, until interrupted.
 
-    `opened` receives the page's address when the server is ready. Port 0 is any free port.
+    `opened` receives the page's address when the server is ready. Port 0 means any free port.
 
     Raises:
         InputError: if the port cannot be used.
@@ -149,7 +149,8 @@ def review_application(file: ReviewFile, port: int) -> Starlette:
 
     def check_host(request: Request) -> None:
         # If a page of another site sends a request to this server, the Origin header names that
-        # site. After DNS rebinding, the Host header names that site.
+        # site. If that site's domain name now leads to this machine (DNS rebinding), the Host
+        # header names that site.
         if request.headers.get("host") not in hosts:
             raise RequestRefusal(
                 421, f"This server accepts requests at http://{HOST}:{port}/ only."
@@ -163,7 +164,7 @@ def review_application(file: ReviewFile, port: int) -> Starlette:
         html = await asyncio.to_thread(
             file.content.html, decisions=file.decisions, file=file.path.name
         )
-        # The page contains its own policy, except frame-ancestors, which is only valid in a header
+        # The page contains its security policy, except frame-ancestors, which must be in a header
         policy = {"Content-Security-Policy": "frame-ancestors 'none'"}
         return HTMLResponse(html, headers=HEADERS | policy)
 

@@ -150,11 +150,12 @@ def admin_token(database: Path) -> tuple[str, Path | None]:
     """Return the token for downloads: from the environment, else from a file.
 
     Returns:
-        The token, and the file that stores it, next to the database. The file is None if the
-        environment variable sets the token. A missing file is created, for its owner only.
+        The token, and the file next to the database that stores the token. The file is None if the
+        environment variable sets the token. A missing file is created; only its owner can read it.
 
     Raises:
-        InputError: if the token has less than 16 characters, or the file cannot be used.
+        InputError: if the token has fewer than 16 characters or is not ASCII; or if the file cannot
+            be used.
     """
     stated = os.environ.get(TOKEN_VARIABLE, "")
     file = None if stated else Path(f"{database}.token")
@@ -170,7 +171,8 @@ def admin_token(database: Path) -> tuple[str, Path | None]:
 def sparing_handler(written: logging.Formatter, burst: float, per_second: float) -> logging.Handler:
     """Create a handler that writes each logger's messages at a limited rate.
 
-    Messages are truncated. After skipped messages, the next message states their number.
+    Long messages are truncated. The first message after skipped messages states their number. For
+    `burst` and `per_second`, see `throttle`. `written` formats the messages.
     """
     limit_messages, skipped = throttle(burst, per_second), Counter[str]()
 
@@ -210,7 +212,9 @@ def sparing_log() -> Iterator[None]:
             logger.propagate = propagate
 
 
-_ENOUGH_FILES = 65_536  # replaces an infinite limit, because some libraries count up to the limit
+# Maximum limit of open files. It also replaces an infinite limit, because some libraries count up
+# to the limit
+_ENOUGH_FILES = 65_536
 _SERVER_FILES = 64  # files of the server itself, for example the database and its log
 _MOST_CONNECTIONS, _FEWEST_CONNECTIONS = 4_096, 16
 _LAST_SECONDS = 1.0  # for requests that are still arriving when the server is stopped
@@ -231,8 +235,8 @@ class Connections:
         limit: maximum number of open connections.
         headers: maximum seconds from opening a connection, or from the first byte of a later
             request, to the end of the request's headers.
-        idle: maximum seconds between a response and the next request; longer than most people look
-            at a pair of sentences.
+        idle: maximum seconds between a response and the next request. Most people look at a pair of
+            sentences for a shorter time.
         request: maximum seconds from a request to the end of its response.
         is_busy: connection → whether it is processing a request. Connections are in the order in
             which they began to wait.
@@ -278,7 +282,10 @@ def raise_open_files() -> int:
 
 
 def most_connections(open_files: int) -> int:
-    """Return the maximum number of connections; each needs a socket and may open a file."""
+    """Return the maximum number of connections for a limit of open files.
+
+    Each connection needs a socket, which counts as an open file, and may open another file.
+    """
     return min(_MOST_CONNECTIONS, max(_FEWEST_CONNECTIONS, (open_files - _SERVER_FILES) // 2))
 
 
@@ -317,7 +324,7 @@ class LimitedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """Finish the current request; close the connection if the request's body is late."""
+        """Finish the current request; close the connection if the request remains incomplete."""
         super().shutdown()
         self.loop.call_later(_LAST_SECONDS, self._drop_incomplete)
 

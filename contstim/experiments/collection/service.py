@@ -1,4 +1,4 @@
-"""The exported experiment that a server provides, its addresses, and their handlers."""
+"""The exported experiment on a server, and the functions that handle requests to its addresses."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",  # for browsers without frame-ancestors
-    "Referrer-Policy": "no-referrer",  # addresses contain platforms' identities
+    "X-Frame-Options": "DENY",  # for browsers that ignore frame-ancestors
+    "Referrer-Policy": "no-referrer",  # web addresses contain participants' IDs
 }
 
 
@@ -68,7 +68,7 @@ STUDY_FILE = "study.json"
 _START = "index.html"
 
 _TYPES = MimeTypes()
-# File types that are missing from Python's own table, or that have a type there that browsers
+# Python's table of file types lacks some suffixes, and gives other suffixes a type that browsers
 # refuse
 _TYPES.types_map[True].update(
     {
@@ -119,7 +119,7 @@ def find_page(folder: Path, path: str) -> Path | None:
 
     Args:
         folder: folder of the experiment, resolved.
-        path: path relative to the server's root, decoded.
+        path: path relative to the server's root, without percent-encoding.
     """
     parts = (path.lstrip("/") or _START).split("/")
     try:
@@ -216,7 +216,8 @@ class Service:
         now = self._admit(request, body)
         await self.recorder.run(participants.complete, self.study.trials, body, now)
         code = self._code
-        if code is None and self._redirect is None:  # platforms cannot check individual codes
+        # A redirect leads to a recruiting platform, which cannot check individual codes
+        if code is None and self._redirect is None:
             code = self.recorder.completion_code(body.participant)
         return json_response({"code": code, "redirect": self._redirect})
 
@@ -243,7 +244,7 @@ class Service:
         if file is None:
             raise RequestRefusal(404, "This address does not exist.")
         with suppress(OSError):  # a file was removed meanwhile
-            # study.json may contain the completion code; `samefile` also finds links to it
+            # study.json may contain the completion code; `samefile` also finds links to this file
             if file.samefile(self.folder / STUDY_FILE):
                 return json_response(self.study.public)
         # no-cache: browsers check each time whether a file has changed
@@ -252,7 +253,7 @@ class Service:
         return FileResponse(file, media_type=kind, headers=headers)
 
     async def _read_further_groups(self) -> None:
-        """Read the exported study again if its file has changed, for example by further groups."""
+        """Read study.json again if the file has changed, for example because groups were added."""
         path = self.folder / STUDY_FILE
         changed = _time_of(path)
         if changed == self._changed:

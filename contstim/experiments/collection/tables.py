@@ -119,16 +119,20 @@ _TIMES = ("joined", "seen", "completed")
 def participants_csv(database: Path, since: float, *, plain: bool = False) -> str:
     """Return the content of participants.csv: a row for each participant.
 
-    The columns are number, participant, group, seed, state, answered, simulated, joined, seen,
-    completed, code, device, viewport and second_tabs. A further column for each identity field of a
-    recruiting platform follows. `state` is complete, failed, active or left. `answered` is the
-    number of answers. `joined`, `seen` and `completed` are times in UTC. `code` is the individual
-    completion code. The page shows this code unless the study has a code or link for all
-    participants. `second_tabs` counts how often the page was opened in another tab.
+    The columns are `number`, `participant`, `group`, `seed`, `state`, `answered`, `simulated`,
+    `joined`, `seen`, `completed`, `code`, `device`, `viewport` and `second_tabs`. After these, each
+    identity field, such as a recruiting platform's ID, has a column.
+
+    `state` is `complete`, `failed` (the participant failed the questions on the instructions),
+    `active` or `left`. `answered` is the number of answers. `joined`, `seen` (the last request) and
+    `completed` are times in UTC. `code` is the individual completion code. The page shows this code
+    unless the study has a code or link for all participants. `second_tabs` counts how often the
+    page was opened in another tab.
 
     Args:
         database: path of the database, which a server may continue to write.
-        since: seconds since 1970; unfinished participants who were seen later are active.
+        since: time, seconds since 1970. An unfinished participant is active if the last request
+            came at this time or later.
         plain: whether identities are plain text; otherwise they are hashed.
     """
     with closing(open_readable(database)) as connection:
@@ -145,7 +149,7 @@ def participants_csv(database: Path, since: float, *, plain: bool = False) -> st
     return _csv(
         {name: [row[name] for row in rows] for name in names}
         | {
-            # A hash cannot be reversed, and differs between studies for the same identity
+            # A hash cannot be reversed. Hashes of the same identity differ between databases
             f"{name.lower()}_{suffix}": [
                 escape_formula(value) if plain or not value else digest(salt, name.lower(), value)
                 for value in (identity.get(name, "") for identity in identities)

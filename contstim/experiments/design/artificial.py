@@ -1,4 +1,7 @@
-"""Artificial participants, who rate trials as a model with noise would, with random lapses."""
+"""Artificial participants, who rate trials as a model would, with random noise and lapses.
+
+A lapse is a trial with a random answer.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 
 _LOG_TIME_SD = 0.4  # standard deviation of log reaction times
 _RATINGS, _TIMES, _QUESTIONS = 0, 1, 2  # each kind of data has its own random numbers
-_FIRST_SHARE = 0.9  # probability of the first choice of a question with choices
+_FIRST_SHARE = 0.9  # probability of choosing the first of a question's choices
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +45,13 @@ class ArtificialParticipants:
     In every trial, a participant adds new normal noise to the model's log p(sentence_2) - log
     p(sentence_1), and prefers sentence_2 if the sum is positive. The degree of confidence increases
     with the absolute value of the sum. Limits between degrees are quantiles of this absolute value
-    over all trials (thirds for three degrees, fiftieths on a slider). A choice has no degree of
-    confidence. In catch trials, participants prefer the unshuffled sentence with full confidence. A
-    lapse is a trial with a random answer; all answers of the scale are then equally likely.
+    over all trials except catch trials (thirds for three degrees, fiftieths on a slider). If the
+    scale is `choice`, answers have no degree of confidence. In catch trials, participants prefer
+    sentence_1, the correct sentence, with full confidence. In a lapse, all answers of the scale are
+    equally likely.
 
-    The answers of participant k depend only on the seed, k and the trials' identifiers. They do not
-    depend on the group or the order of presentation.
+    The random numbers of participant k depend only on the seed, k and the trials' identifiers. So
+    answers do not depend on the group or the order of presentation.
 
     Attributes:
         trials: trials of all groups, in the order of their identifiers.
@@ -89,7 +93,10 @@ class ArtificialParticipants:
         return np.quantile(finite, np.arange(1, n) / n) if finite.size else np.zeros(n - 1)
 
     def ratings(self, number: int) -> dict[str, int]:
-        """Return a participant's ratings of every trial of every group; `number` is from 1."""
+        """Return trial_id → a participant's rating, for the trials of all groups.
+
+        `number` is the participant's number, from 1.
+        """
         # Random numbers are drawn for all trials, even for trials that do not use them. So an
         # answer does not depend on other answers.
         rng = np.random.default_rng([self.seed, number, _RATINGS])
@@ -142,8 +149,9 @@ def artificial_participants(
     """Create participants who follow a model, by default with as much noise as people have.
 
     If `noise` (nats) is None, the noise is calibrated. With ten raters for each trial, the random
-    natural pairs then have the lower noise ceiling `ceiling`. `lapses` is the proportion of trials
-    with random ratings. Catch trials need no scores.
+    natural pairs then have the lower noise ceiling `ceiling`, which is the rate at which one rater
+    agrees with the others' majority. `lapses` is the proportion of trials with random ratings.
+    Catch trials need no scores.
 
     Raises:
         InputError: if a sentence or the model has no scores; if there are no trials; if `noise` or
@@ -176,7 +184,7 @@ def artificial_participants(
 
 
 def simulate_responses(people: ArtificialParticipants, participants: int) -> tuple[Response, ...]:
-    """Return the responses of all participants, who are assigned to the groups in turn."""
+    """Return the responses of a number of participants, who are assigned to the groups in turn."""
     groups, responses = people.groups, list[Response]()
     for n in range(participants):
         name, group = f"{SIMULATED_NAME}{n + 1}", groups[n % len(groups)]
@@ -188,10 +196,10 @@ def simulate_responses(people: ArtificialParticipants, participants: int) -> tup
 def artificial_answers(
     questions: Iterable[Question], name: str, *, number: int, seed: int
 ) -> list[QuestionAnswer]:
-    """Answer all questions except checks.
+    """Answer all questions except checks, which are questions on the instructions.
 
-    The answer to a question with choices is mostly the first choice. The answer to a question for a
-    text is empty. The answer to a question for a number is random.
+    If a question has choices, the answer is mostly the first choice. If a question asks for a text,
+    the answer is empty. If a question asks for a number, the answer is random.
     """
     rng, answers = np.random.default_rng([seed, number, _QUESTIONS]), []
     for question in (question for question in questions if question.when != "check"):
@@ -221,8 +229,8 @@ def calibrate_noise(differences: FloatArray, ceiling: float) -> float:
     """Return the noise (nats) with which simulated participants have a given lower noise ceiling.
 
     `differences`, (n_trials,) nats, are log-probability ratios of the model that the participants
-    follow. Their trials are those on which the ceiling was measured, with `PUBLISHED_RATERS`
-    participants each.
+    follow. `ceiling` is the lower noise ceiling of these trials, if `PUBLISHED_RATERS` participants
+    rate each trial.
 
     Raises:
         InputError: if no noise gives this ceiling.

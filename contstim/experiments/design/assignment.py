@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 Item: TypeAlias = tuple[str, tuple[str, ...]]
 """The name of the share that contains an item, and the item's texts.
 
-A share is a set of items that is distributed evenly over the groups. A group gets a text only once.
+A share is a set of items that is distributed evenly over the groups of participants. A group gets a
+text only once.
 """
 
 
@@ -37,9 +38,9 @@ def assign_groups(
     As many items as possible stay in their earlier groups. The seed decides among equally good
     assignments.
 
-    A mapping in `earlier_groups` is index of an item → the item's earlier group, 0-based. The first
-    mapping has priority over the second mapping, and so on. `seconds` is the time limit of each
-    search of the solver.
+    Each mapping in `earlier_groups` has the form: index of an item → the item's earlier group
+    (0-based). The first mapping has priority over the second mapping, and so on. `seconds` is the
+    time limit of each search of the solver.
 
     Returns:
         (n_items,) the 0-based group of each item.
@@ -53,7 +54,7 @@ def assign_groups(
     if not items:
         return np.zeros(0, dtype=np.int64)
     rng = np.random.default_rng(seed)
-    # Candidates are pairs of an item and a group, in random order
+    # Each candidate is an item in a group. Candidates are numbered in random order
     candidate = rng.permutation(len(items) * n_groups).reshape(len(items), n_groups)
 
     def rule(name: str, cells: IntArray, lower: int, upper: int) -> LinearRule:
@@ -117,7 +118,7 @@ def presentation(
 ) -> list[tuple[Trial, int]]:
     """Return the trials of a participant, in random order, with balanced sides.
 
-    Each entry of the list is a trial and its sentence on the left side, 1 or 2.
+    Each entry of the list is a trial, and the number (1 or 2) of the sentence on the left side.
 
     In each condition, sentence_1 is on the left in half of the trials. If the number of trials is
     odd, sentence_1 is on one side in one more trial than on the other. Participants 1 and 2 of a
@@ -137,7 +138,7 @@ def presentation(
             f"Group {group} has no participant {participant}: participants are numbered from "
             "1, and groups are those of the trials."
         )
-    # Participants 1 and 2 have the same random numbers for sides, as have 3 and 4, and so on
+    # Participants 1 and 2 have the same random numbers for sides. So do participants 3 and 4, …
     sides = np.random.default_rng([seed, group, (participant - 1) // 2, 0])
     mirrored = participant % 2 == 0
     left_sides: dict[str, int] = {}

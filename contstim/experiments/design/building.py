@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Pair, Triplet
 
 _MAX_SHUFFLES = 100
-# Condition → subcommand of `select` that selects its items; `select triplets` selects all others
+# Condition → subcommand of `select` that selects the items. `select triplets` selects the items of
+# all other conditions
 _SELECT_COMMANDS = {
     Condition.NATURAL_CONTROVERSIAL: "natural",
     Condition.MINIMAL_PAIR: "minimal-pairs",
@@ -88,12 +89,14 @@ def build_design(
     Each pair, and each minimal pair, gives one trial. Each triplet gives a trial of synthetic_1
     against synthetic_2. With `twins`, a triplet gives two more trials, which compare the natural
     sentence with each synthetic sentence. The three trials of a triplet go to different groups.
+
     Every group has the same number of trials of every condition, model pair and role. The role of a
-    natural-synthetic trial is its synthetic sentence; the role of a minimal pair is the model that
-    is right. No group sees a sentence twice, even with another end mark. If the two sentences of
-    every natural controversial pair are equally long (in words), the two sentences of every random
-    pair are, too. With `twins`, and with as many groups and trials as in the 2023 study, the result
-    is the design of the 2023 study.
+    natural-synthetic trial states which synthetic sentence it shows, synthetic_1 or synthetic_2.
+    The role of a minimal pair states which model prefers the acceptable (or natural) sentence. No
+    group sees a sentence twice, even with another end mark. If the two sentences of each natural
+    controversial pair have the same number of words, the two sentences of each random pair do, too.
+    With `twins`, and with as many groups and trials as in the 2023 study, the result is the design
+    of the 2023 study.
 
     After a review of earlier designs, as many trials as possible stay in their groups. Random and
     catch trials that were not rejected stay too, if their sentences are still available. All other
@@ -107,7 +110,7 @@ def build_design(
     Raises:
         InputError: if there are no stimuli and no random or catch trials; if stimuli occur twice
             or were rejected; if a pair has no texts or a sentence twice; if a number is negative or
-            `groups` is 0; or if an attention trial has one sentence twice.
+            `groups` is 0; or if an attention trial compares a sentence with itself.
         InfeasibleError: if no design fulfils these rules; the message gives the reason.
         VerificationError: if the time limit is reached without a result, or the design fails its
             check.
@@ -134,7 +137,7 @@ def build_design(
     counts = Counter({(c, g): n for c, n in fillers.items() for g in range(1, groups + 1)})
     accepted = [item for trials in kept_trials for item in trials.values()]
     unchanged = _unchanged_fillers(accepted, natural, placed, counts)
-    rng = np.random.default_rng([seed, 1])  # independent of the assignment's stream
+    rng = np.random.default_rng([seed, 1])  # other random numbers than for the assignment
     rejected = frozenset() if review is None else review.rejected_words
     drawn = draw_fillers(
         natural, [*placed, *unchanged], counts - Counter(map(_slot, unchanged)), rejected, rng
@@ -165,7 +168,8 @@ def _check(
 ) -> None:
     """Check the items and numbers of a design.
 
-    `for_twins` is the number of groups if the design has twins; otherwise None.
+    `for_twins` is the number of groups if the design has triplets, each with three trials (see
+    `twins` of `build_design`); otherwise None.
     """
     for name, number in numbers.items():
         if number < 0:
@@ -185,10 +189,10 @@ def _check(
 
 
 def _kept_trials(review: Review, trials: Sequence[Trial]) -> list[dict[str, ReviewedItem]]:
-    """Return a mapping for each file of the review, with the trials that were not rejected.
+    """Return the trials that were not rejected: for each file of the review, trial_id → trial.
 
-    A mapping is trial_id → trial. The mapping of the last file comes first. A trial is left out if
-    the new design has other sentences for its trial_id.
+    The last file comes first. A trial is left out if the new design has other sentences for its
+    trial_id.
 
     Raises:
         InputError: if a pair or triplet of the new design was rejected.
@@ -217,7 +221,10 @@ def _kept_trials(review: Review, trials: Sequence[Trial]) -> list[dict[str, Revi
 def _changed_trials(
     items: Iterable[ReviewedItem], trials: Sequence[Trial]
 ) -> tuple[ChangedItem, ...]:
-    """Return the kept trials that are not in their earlier groups, with reasons."""
+    """Return the trials that were not rejected, but are removed or in another group; with reasons.
+
+    `items` are the trials that were not rejected, in their earlier groups.
+    """
     groups = {trial.trial_id: trial.group for trial in trials}
     texts = Counter(text for trial in trials for text in trial.bare)
     changed = []
@@ -263,7 +270,10 @@ def _attention_trials(attention: Sequence[tuple[Sentence, Sentence]], groups: in
 
 
 def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
-    """Return the trial of a triplet (with twins: three trials); their group is 0, not assigned."""
+    """Return the trial of a triplet, or three trials with `twins`; see `build_design`.
+
+    The group is 0, because the trials are not yet assigned to groups.
+    """
     sentences = dict(zip((Kind.NATURAL, *SYNTHETIC), triplet.sentences, strict=True))
 
     def trial(condition: Condition, kind_1: Kind, kind_2: Kind) -> Trial:
@@ -282,7 +292,9 @@ def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
 
 
 def pair_trial(pair: Pair | ControversialMinimalPair) -> Trial:
-    """Return the trial of a pair or minimal pair; its group is 0, not assigned.
+    """Return the trial of a pair or minimal pair.
+
+    The group is 0, because the trial is not yet assigned to a group.
 
     Raises:
         InputError: if the pair has no texts.
@@ -303,7 +315,8 @@ def pair_trial(pair: Pair | ControversialMinimalPair) -> Trial:
 def _item(trial: Trial) -> Item:
     """Return the name of a trial's share, and the trial's texts.
 
-    A share is the set of trials with the same condition, role and model pair.
+    A share is the set of trials with the same condition, role and model pair. Shares are
+    distributed evenly over the groups. For roles, see `build_design`.
     """
     role = "" if trial.condition != Condition.NATURAL_SYNTHETIC else f" ({trial.kind_2})"
     return f"{trial.condition}{role} for {trial.model_1}-{trial.model_2}", trial.bare
@@ -330,11 +343,14 @@ def _unchanged_fillers(
     placed: Sequence[Trial],
     counts: Counter[tuple[Condition, int]],
 ) -> list[Trial]:
-    """Return the random pairs and catch trials (fillers) that stay.
+    """Return the reviewed random pairs and catch trials (fillers) that stay in the new design.
 
-    No more trials stay than the new design needs. A trial stays if it meets three conditions. Its
-    group still exists. Its natural sentences can still be drawn. None of its sentences is in
-    another trial of the new design, or is the natural sentence of a triplet.
+    At most as many trials stay as the new design needs. A trial stays if it meets three conditions:
+
+    * Its group still exists.
+    * `natural` still contains its natural sentences.
+    * No other trial of the new design contains its sentences, and no triplet has one of them as its
+      natural sentence.
 
     `counts` is (condition, group from 1) → target number of trials.
     """
@@ -362,8 +378,8 @@ def draw_fillers(
 ) -> Iterator[Trial]:
     """Draw random natural pairs and catch trials for every group, from unused sentences.
 
-    If the two sentences of every natural controversial pair are equally long (in words), the two
-    sentences of random pairs are, too. Without this rule, the longer sentence of a random pair
+    If the two sentences of each natural controversial pair have the same number of words, the two
+    sentences of each random pair do, too. Without this rule, the longer sentence of a random pair
     would usually have the lower probability.
 
     `missing` is (condition, group from 1) → number of missing trials. Sentences in `rejected` are
@@ -380,7 +396,8 @@ def draw_fillers(
         [group for (condition, group), n in missing.items() if condition is kind for _ in range(n)]
         for kind in (Condition.RANDOM_NATURAL, Condition.CATCH)
     )
-    # The first sentences that can be shuffled become catch trials, the others random pairs
+    # The first sentences that can be shuffled become catch trials; other sentences become random
+    # pairs
     drawn = [list(free.values())[index] for index in rng.permutation(len(free))]
     n_random, n_catch = len(random_groups), len(catch_groups)
     catch = [s for s in drawn if len(set(_lower_words(s))) > 1][:n_catch]
@@ -424,11 +441,11 @@ def _sentence_pairs(
 
 
 def as_inside(sentences: Iterable[Sentence]) -> Callable[[str], str]:
-    """Return a function that writes a sentence's first word as it appears inside a sentence.
+    """Return a function that writes a sentence's first word as it is written within a sentence.
 
-    The function returns the word in lower case. The exceptions are words that occur inside the
-    given sentences more often with a capital than without (`Paris`). Words with a second capital
-    (`NATO`) and forms of `I` are unchanged.
+    The function returns the word in lower case, unless the word belongs to one of three kinds:
+    words that occur inside `sentences` more often with a capital than without (`Paris`), words with
+    a second capital (`NATO`), and forms of `I`.
     """
     counts = Counter(word for sentence in sentences for word in sentence.words[1:])
 

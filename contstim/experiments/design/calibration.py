@@ -1,16 +1,17 @@
 """Calibration of simulated people and items to measured people, by kind of trial.
 
 People's preferences are the sum of a signal, item effects and noise (see `population`). The signal
-is the part that a model predicts. Item effects are the part that all people share and that the
-signal does not predict. Two measurements determine both for each kind of trial. The accuracy is how
-often people choose as the model does. The noise ceiling is how often people agree with one another.
+is the part that models predict. Item effects are the part that all people share and that the signal
+does not predict. For each kind of trial, two measurements determine the sizes of the signal and of
+the item effects. The accuracy is how often people choose as a model does. The noise ceiling is how
+often people agree with one another.
 
     accuracy   <-  signal                  a stronger signal gives a higher accuracy
     ceiling    <-  signal, item effects    stronger signals and item effects give a higher ceiling
 
 Differences between people are not fitted: they have the published size. The default measurements
-are from Golan et al. (2023). These measurements contain the standard deviation of item effects, so
-this value is not fitted to the ceilings.
+are from Golan et al. (2023). They include the standard deviation of item effects, which is
+therefore not fitted to the ceilings.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ _KINDS = (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.MINIMAL, Scope.REJ
 _BEST = "the model that participants followed most"
 _MIN_CEILING, _MAX_CEILING = 0.51, 0.99  # measured noise ceilings are limited to this range
 _MAX_ITEM_SD = 8.0  # with a larger standard deviation of item effects, people agree on every item
-_RIDGE = (0.0005, 0.05)  # range of the penalty against large opposite weights of similar models
+# A weight is the strength with which people follow a model. Without a penalty on weights, two
+# similar models could get large weights of opposite sign. This is the penalty's range
+_RIDGE = (0.0005, 0.05)
 _TOLERANCE = 0.01  # tolerated distance of accuracies and ceilings from their targets
 
 
@@ -56,15 +59,17 @@ _TOLERANCE = 0.01  # tolerated distance of accuracies and ceilings from their ta
 class MeasuredKind:
     """Measurements of people on one kind of trials.
 
+    The best model is the model that people followed most over all trials.
+
     Attributes:
-        ceiling: rate at which one person agrees with the majority of the others, on the trials of
-            the model that people followed most.
-        accuracy: share of people's choices that this model predicts.
+        ceiling: noise ceiling, that is, the rate at which one person agrees with the majority of
+            the others; measured on the trials that evaluate the best model.
+        accuracy: share of people's choices that the best model predicts.
         rivals: accuracies of all other models, each on the trials that evaluate it, descending.
         raters: number of people who saw each trial.
-        items: standard deviation of the item effects that this model does not predict, including
-            effects that other models predict. The unit is the standard deviation of the noise of
-            single answers. If None, the value is fitted to the ceiling.
+        items: standard deviation of the item effects that the best model does not predict. These
+            effects may be predicted by other models. The unit is the standard deviation of the
+            noise of single answers. If None, the value is fitted to the ceiling.
         of_models: model → accuracy of the model, for all models of a pilot; empty for published
             measurements.
         ceilings: model → noise ceiling on the trials that evaluate it, for the models of
@@ -85,7 +90,7 @@ def _published_kinds() -> dict[Scope, MeasuredKind]:
         Scope(name): MeasuredKind(ceiling, best, rivals, PUBLISHED_RATERS, items)
         for name, (ceiling, items, best, *rivals) in PUBLISHED_KINDS.items()
     }
-    # There are no data on minimal pairs, so the values of the most similar kind are used
+    # There are no data on minimal pairs. Natural controversial pairs are the most similar kind
     return {**kinds, Scope.MINIMAL: kinds[Scope.NATURAL]}
 
 
@@ -118,7 +123,10 @@ class MeasuredPeople:
         return replace(self, kinds={**self.kinds, Scope.RANDOM: random}, source=source)
 
     def knows(self, study: TrialPreferences) -> bool:
-        """Return True if each model was measured on all kinds of trials that evaluate it."""
+        """Return True if each model of `study` was measured on all kinds of trials for this model.
+
+        These are the kinds of trials in `study` that evaluate the model.
+        """
         return all(
             self.kinds[scope].of_models.keys() >= {*study.of_scope(scope).with_trials().models}
             for scope in _KINDS
@@ -130,8 +138,8 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
     """Read measurements of people from the output of `analyze` for a pilot or an earlier study.
 
     The best model has the highest accuracy over all trials. The noise ceiling of a kind of trials
-    is computed on the trials that evaluate the best model. Kinds of trials that the analysis lacks
-    have the values published for 2023.
+    is read for the trials that evaluate the best model. For kinds of trials that the analysis
+    lacks, the values published for 2023 are used.
 
     Raises:
         InputError: if a table is missing or damaged; if report.html.meta.json is damaged; or if the
@@ -206,18 +214,22 @@ Populations: TypeAlias = "dict[Scope, list[Population]]"
 def calibrate(
     study: TrialPreferences, measured: MeasuredPeople
 ) -> tuple[Populations, list[tuple[Scope, str]]]:
-    """Calibrate people so that models' accuracies and noise ceilings equal the measured ones.
+    """Calibrate simulated people to the measured noise ceilings and accuracies of models.
+
+    A model's signal is the signed rank of its log-probability ratio among the trials of a kind. The
+    weight of a model is the strength with which people follow its signal.
 
     If each model was measured on all kinds of trials that evaluate this model, people follow all
-    models. Weights then give each model its measured accuracy. Otherwise, people follow one model
-    most, the planted model; its rivals are the other models. Each model in turn is the planted
-    model, once with distant and once with close rivals. With distant rivals, people follow only the
-    planted model. On the trials that evaluate the planted model, its accuracy is that of the best
-    measured model. With close rivals, people follow the other models too, with weights that produce
-    the accuracies of the measured rivals. The model that agrees most with the planted model gets
-    the highest of these accuracies, and so on. If the study has more or fewer models than were
-    measured, accuracies are interpolated. A model's signal is the signed rank of its
-    log-probability ratio among the trials of a kind.
+    models. The weights then give each model its measured accuracy.
+
+    Otherwise, people follow one model most, the planted model; its rivals are the other models.
+    Each model in turn is the planted model, once with distant and once with close rivals. In both
+    cases, the planted model has the accuracy of the best measured model, on the trials that
+    evaluate the planted model. With distant rivals, people follow only the planted model. With
+    close rivals, people follow the other models too, with weights that produce the accuracies of
+    the measured rivals. The rival that agrees most with the planted model gets the highest of these
+    accuracies, and so on. If the study has more or fewer models than were measured, accuracies are
+    interpolated.
 
     In natural-synthetic trials, a planted model with distant rivals has a single weight. This
     weight is fitted to the trials in which the model rejects the synthetic sentence. One standard
@@ -226,11 +238,12 @@ def calibrate(
 
     Returns:
         Two values. The first is scope (kind of trials) → populations for these trials. If people
-        follow all models as in the pilot, there is a single population. Otherwise, each planted
-        model has a population with distant rivals and one with close rivals. The second value lists
-        the populations that cannot have the measured ceiling and accuracy, as (scope, name of the
-        population). Populations with close rivals get the nearest possible values and are not
-        listed.
+        follow all models as in the pilot, each scope has a single population. Otherwise, each scope
+        has two populations for each planted model: one with distant, one with close rivals.
+
+        The second value lists populations that cannot reach the measured ceiling and accuracy, as
+        (scope, name of the population). Populations with close rivals get the nearest possible
+        values and are never listed.
 
     Raises:
         InputError: if a ceiling is not between .5 and 1, or fewer than two raters saw a trial.
@@ -252,9 +265,9 @@ def calibrate(
     populations: Populations = {scope: [] for scope in study.scopes}
     unreached: list[tuple[Scope, str]] = []
     for (name, rivals), of_kinds in fits.items():
-        # In the scope of all trials, each trial has the values of its own kind. A natural-synthetic
-        # trial has the mean of two fits: for models that accept its synthetic sentence, and for
-        # models that reject it.
+        # In the scope of all trials (`OVERALL`), each trial has the values that were fitted to its
+        # kind. A natural-synthetic trial belongs to two kinds, `ACCEPT` and `REJECT`, so it has the
+        # mean of two fits.
         signal, item_sd, counts = np.zeros((3, len(study.groups)))
         for scope, (kind_signal, kind_sd, reached) in of_kinds:
             people = Population(name, kind_signal, kind_sd, measured.following, rivals)
@@ -273,7 +286,7 @@ def calibrate(
 
 
 _TrialFit: TypeAlias = "tuple[FloatArray, FloatArray, bool]"
-"""Signal; standard deviation of item effects, both (n_trials,); whether targets were reached."""
+"""Signal and standard deviation of item effects, both (n_trials,); True if targets were reached."""
 
 
 def _fit_planted(
@@ -283,7 +296,7 @@ def _fit_planted(
     rejecting: tuple[FloatArray, float] | None = None
     for scope in kinds:
         trials, measured_kind = study.of_scope(scope), measured.kinds[scope]
-        # A model that no trial of this kind targets is calibrated on trials for other models
+        # If no trial of this kind evaluates the model, the trials of other models are used
         evaluated = trials.evaluates[:, [model]]
         target = _Aim(
             _signals(trials)[:, [model]],
@@ -297,8 +310,8 @@ def _fit_planted(
         weights, spread, reached = _fit(target, None if fixed is None else fixed[0])
         item_sd = np.full(len(target.signals), spread)
         if fixed is not None:
-            # In all other natural-synthetic trials, the standard deviation is the one fitted to the
-            # trials in which the model rejects the synthetic sentence
+            # Where the model does not accept the synthetic sentence, the standard deviation is that
+            # of the trials in which the model rejects it
             item_sd[~target.evaluates[:, 0]] = fixed[1]
         if scope is Scope.REJECT:
             rejecting = weights, spread
@@ -332,8 +345,8 @@ def _fit_close_rivals(
     agreement = (sides == sides[:, [models.index(name)]]).mean(axis=0)
     other_models = [other_model for other_model in models if other_model != name]
     other_models.sort(key=lambda other_model: -agreement[models.index(other_model)])
-    # If the number of rivals is that of the measured rivals, these quantiles are exactly the
-    # measured accuracies
+    # If there are as many rivals as measured rivals, the accuracies at these quantiles are exactly
+    # the measured accuracies
     quantiles = 1 - (np.arange(len(other_models)) + 0.5) / len(other_models)
     kinds_by_scope = {}
     for scope in kinds:
@@ -346,14 +359,16 @@ def _fit_close_rivals(
 
 @dataclass(frozen=True, eq=False)
 class _Aim:
-    """Target of the calibration of people to one kind of trials.
+    """Target values of the calibration of people on one kind of trials.
 
     Attributes:
         signals: (n_trials, n_models), see `_signals`.
-        evaluates: (n_trials, n_models), which trials evaluate which model.
+        evaluates: (n_trials, n_models), True if the trial evaluates the model.
         accuracies: (n_models,), target accuracies.
-        judge: index of the model on whose trials the noise ceiling must be the measured one.
+        judge: index of a model. The target noise ceiling applies to the trials that evaluate this
+            model.
         measured: measurements, of which only `ceiling`, `raters` and `items` are used.
+        following: see `MeasuredPeople.following`.
     """
 
     signals: FloatArray
@@ -375,7 +390,10 @@ class _Aim:
 
     @cached_property
     def sides(self) -> FloatArray:
-        """Preferred sentences, (n_trials, n_models); 0 if a trial does not evaluate a model."""
+        """Models' preferences, (n_trials, n_models): 1 for sentence_2, -1 for sentence_1.
+
+        The value is 0 if a trial does not evaluate a model.
+        """
         return np.sign(self.signals) * self.evaluates
 
     def solve_weights(self, residuals: Callable[[FloatArray], Sequence[FloatArray]]) -> FloatArray:
@@ -397,8 +415,8 @@ def _fit(aim: _Aim, weights: FloatArray | None = None) -> tuple[FloatArray, floa
     """
     if aim.measured.items is None:
         return _fit_to_ceiling(aim, weights)
-    # The measured standard deviation includes effects that other models predict, but the model
-    # `judge` does not. These effects are subtracted, because the signal already contains them.
+    # The measured standard deviation includes item effects that the model `judge` does not predict,
+    # but other models do. These effects are subtracted, because the signal already contains them
     total, judge_signal = aim.measured.items, aim.signals[:, aim.judge]
     slopes = judge_signal @ aim.signals / max(float(judge_signal @ judge_signal), 1e-12)
     residual_signals = aim.signals - np.outer(judge_signal, slopes)
@@ -436,9 +454,9 @@ def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> tuple[FloatArray, 
         people = aim.population(best_weights(item_sd, ridge), item_sd).of_trials(judge_rows)
         return people.lower_ceiling(aim.measured.raters) - aim.measured.ceiling
 
-    # The ceiling increases with the standard deviation of items. If similar models have large
-    # opposite weights, the ceiling can be above the target even if this standard deviation is 0. A
-    # stronger ridge then reduces the weights.
+    # The ceiling increases with the standard deviation of item effects. If similar models have
+    # large weights of opposite sign, the ceiling can be above the target even without item effects.
+    # A stronger penalty (ridge) then reduces the weights.
     item_sd, ridge = 0.0, _RIDGE[0]
     if excess(0.0) < 0:
         item_sd = _MAX_ITEM_SD
@@ -452,5 +470,5 @@ def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> tuple[FloatArray, 
 
 
 def _signals(trials: TrialPreferences) -> FloatArray:
-    """Rank each model's log-probability ratios: signed ranks, (n_trials, n_models), -1 to 1."""
+    """Return signed ranks of each model's log-probability ratios, (n_trials, n_models), -1 to 1."""
     return signed_ranks(trials.differences.T).T / len(trials.differences)
