@@ -176,7 +176,7 @@ def stored_basis(stage: StudyStage) -> dict[str, Any] | None:
 
 
 def with_local_names(record: Record, checksums: Mapping[str, str]) -> dict[str, str]:
-    """Return the path, relative to the current folder, and checksum of each file of a record."""
+    """Return each recorded file's path (relative to the current folder) and checksum."""
     folder = record.path.parent
     return {Path(os.path.normpath(folder / name)).as_posix(): v for name, v in checksums.items()}
 
