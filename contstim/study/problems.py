@@ -43,7 +43,7 @@ _RENAMED = {
     "loading.prompt": _OF_A_MODEL,
     "loading.context": _OF_A_MODEL,
 }
-"""Former section or key → message with the present name of this section or key."""
+"""Former section or key → message that names its replacement, or says that it was removed."""
 
 
 class Problems:

@@ -65,7 +65,7 @@ def run_study(
     begin: Callable[[StudyStage, StageState], None] = lambda _stage, _why: None,
     end: Callable[[StudyStage, Record], None] = lambda _stage, _record: None,
 ) -> StudyRun:
-    """Run every stage of a study that is not up to date.
+    """Run the stages of a study, except stages that are up to date.
 
     A stage is up to date if its inputs, options and version equal those in its record, a JSON file
     next to its output. If an input is written again with the same content, the stage stays up to

@@ -248,9 +248,9 @@ class _Wiring:
         return self._add_default(kind)
 
     def _add_default(self, kind: str) -> list[Path]:
-        """Add a stage that writes a kind, if its step needs no section (`BY_DEFAULT`).
+        """Add a stage that writes a file of a kind, if its step needs no section (`BY_DEFAULT`).
 
-        Return a list with the path of the kind; the list is empty if no stage was added.
+        Return a list with the path of this file; the list is empty if no stage was added.
         """
         for step in filter(None, map(step_named, BY_DEFAULT)):
             empty = Section(step.name, (step.name,), step, {})

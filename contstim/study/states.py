@@ -99,7 +99,7 @@ def stage_states(study: Study) -> list[StageState]:
 
 
 def examine(stage: StudyStage) -> StageState:
-    """Compare a stage's current inputs, options and version of the step with those in its record.
+    """Compare the current inputs, options and step version of a stage with its record.
 
     The current folder must be the study's folder.
     """

@@ -215,7 +215,7 @@ class Study:
 
     @property
     def specifications(self) -> tuple[str, ...]:
-        """Names and specifications of the models, in the form in which steps take them."""
+        """`NAME=SPECIFICATION` of each model, the form in which steps take models."""
         return tuple(model.text for model in self.models)
 
     def steps(self, kind: type[StepOf]) -> list[StepOf]:
@@ -234,7 +234,7 @@ class Study:
         return tuple(text for text in texts if text is not None)
 
     def is_prose(self, text: Path) -> bool:
-        """Return True if a text is running prose; texts of the embedded English never are."""
+        """Return True if a text is running prose; generated sentences are not prose."""
         embedded = {TRAINING, NATURAL_TEXT, *(model.embedded_text for model in self.models)}
         return self.texts.prose and text not in embedded
 

@@ -348,7 +348,7 @@ class _Chain:
         return text
 
     def _why_stale(self, name: str) -> str:
-        """Return why a file with its recorded content is stale; empty if the file is up to date."""
+        """Return why a file that was not edited is stale; empty if the file is up to date."""
         if name not in self._stale:
             self._stale[name] = ""  # ends the recursion if records refer to each other in a circle
             self._stale[name] = self._find_stale_input(name)

@@ -2,7 +2,7 @@
 
     MockModel     the test gives the score of each sentence
     TableModel    random scores of words and of word pairs
-    ToyModel      random probabilities of letters
+    ToyModel      random probabilities of letter pairs
 
 A replacement is a sentence in which one word is replaced; searches compare many replacements.
 """
@@ -171,7 +171,9 @@ def _number(seed: int, words: tuple[str, ...]) -> float:
 
 
 class ToyModel(LanguageModel):
-    """Letter bigram model with random probabilities, which add up to 1 over all sentences.
+    """Letter bigram model with random probabilities.
+
+    The probabilities of all possible sentences add up to 1.
 
     It scores the letters, the spaces between words, and the end of the sentence. It ignores the end
     mark, for example a full stop. All characters outside `LETTERS` count as the same letter. The

@@ -33,8 +33,8 @@ _BEFORE_NOUN = frozenset("AJ0 AJC AJS CRD ORD".split()) | _DETERMINER
 _NOMINAL = _NOUN | _BEFORE_NOUN | {"PNP", "PNI", "PNX", "EX0"}
 _ADVERB = frozenset({"AV0", "XX0"})
 
-# Words that are not verbs: words with endings of nouns, adjectives and adverbs, and words with a
-# hyphen. Words with a hyphen after a prefix may be verbs: re-register, co-occurs
+# Words with endings of nouns, adjectives or adverbs are not verbs. Nor are words with a hyphen,
+# unless the hyphen follows a prefix: `re-register`, `co-occurs`
 _NO_VERB = re.compile(
     r"^(?!(?:co|re|de|pre|out|over|under)-).+-"
     r"|(?:[st]ion|ic|al|ity|ness|ism|ist|logy|ous|ive|[ai]ble|ly)s?$"
@@ -52,7 +52,7 @@ _QUANTITY = frozenset("CRD DT0 AT0 AJ0 ORD DTQ".split())
 
 
 def is_finite(tag: str) -> bool:
-    """Return True for tags of the present or past tense and of modal verbs.
+    """Return True for a tag of the present or past tense, or of a modal verb.
 
     A contraction has several tags, such as VBZ+XX0 for isn't. One finite tag is sufficient.
     """

@@ -65,7 +65,9 @@ def is_tokenised(line: str) -> bool:
 
 @dataclass
 class TextNotes:
-    """Counts of changed lines and of tokenised lines of a text; for a table, counts of cells.
+    """Counts of the changed lines and of the tokenised lines of a text.
+
+    In a table of sentences, each cell with a sentence counts as a line.
 
     Attributes:
         examined: number of lines examined for tokenisation.

@@ -164,7 +164,7 @@ class TagTable:
         return word in self._counts or word.lower() in self._counts
 
     def share_listed(self, words: Collection[str]) -> float:
-        """Return the share of words that the table has; 1 if there are no words."""
+        """Return the share of `words` that the table lists; 1 if there are no words."""
         return sum(map(self.lists, words)) / len(words) if words else 1.0
 
     def fits(self, words: Collection[str]) -> bool:
@@ -346,7 +346,7 @@ def _read_treebank(path: Path) -> TagTable:
 
 
 def _treebank_sentences(path: Path) -> Iterator[list[tuple[str, str, str]]]:
-    """For each sentence, yield the word, tag and lemma of each word, without punctuation."""
+    """Yield each sentence as a list of (word, tag, lemma); punctuation marks are left out."""
     sentence: list[tuple[str, str, str]] = []
     for line in read_lines(path):
         if line.startswith("#"):

@@ -53,7 +53,7 @@ class Vocabulary:
     Attributes:
         initial: words that may start a sentence, usually capitalised.
         inner: words that may occur at all other positions.
-        repeatable: words that may occur several times in a sentence, in lower case.
+        repeatable: words that may occur several times in a sentence; stored in lower case.
 
     Raises:
         VocabularyError: if there is no word, or a word is invalid (see `WORDS_ARE`), contains a
@@ -233,7 +233,7 @@ def require_single_word(line: str, path: Path | str) -> None:
 
 
 def read_repeatable(path: Path | str) -> frozenset[str]:
-    """Read repeatable words, in lower case, from a plain list or a vocabulary file.
+    """Read repeatable words from a plain list or a vocabulary file; return them in lower case.
 
     Raises:
         CorpusError: if the file is missing, empty or not UTF-8.

@@ -44,7 +44,7 @@ _JOINERS = f"{APOSTROPHES}-‐·\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 _BETWEEN_PARTS = re.compile(f"[{re.escape(_JOINERS)}]")
 # Letters with their marks. Between two letters, a single joiner (apostrophe or hyphen) is allowed
 _LETTERS = regex.compile(rf"\p{{L}}[\p{{L}}\p{{M}}]*(?:[{re.escape(_JOINERS)}][\p{{L}}\p{{M}}]+)*")
-_PART_START = regex.compile(r"^(?:Ma?c(?=\p{Upper}))?.")  # first letter, also after Mc or Mac
+_PART_START = regex.compile(r"^(?:Ma?c(?=\p{Upper}))?.")  # first letter; `McD` in `McDonald`
 _WRITTEN_TOGETHER = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"}
 # Some letters occur with every script. Their Unicode names begin with these words
 _OF_NO_SCRIPT = {"MODIFIER", "COMBINING"}
@@ -155,7 +155,7 @@ class WordRules:
         return None if _is_well_capitalised(word) else Reason.CAPITALS
 
     def is_capitalised(self, word: str) -> bool:
-        """Return True if a word begins with a capital, except words such as I and I'm."""
+        """Return True if a word begins with a capital; False for words such as `I` and `I'm`."""
         return word[0] != word[0].lower() and _parts(word)[0] not in (self.single_letters or ())
 
     def is_name(self, word: str, inside: Counter[str]) -> bool:
@@ -301,7 +301,9 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
 
 
 def read_words(path: Path | str) -> frozenset[str]:
-    """Read a list of words in lower case, one per line; skip lines that begin with #.
+    """Read a list of words, one per line, and return the words in lower case.
+
+    Lines that begin with `#` are skipped.
 
     Raises:
         CorpusError: if the file is missing, empty or not UTF-8.
