@@ -43,7 +43,10 @@ def p_text(p_value: float) -> str:
 
 
 def duration_range(shortest: float, longest: float) -> str:
-    """Format two durations (seconds) as `8 to 30 min`, or as `about 15 min` if they are similar."""
+    """Format two durations (seconds) as `8 to 30 min`, or as `about 15 min`.
+
+    The second form is for similar durations, and for durations below 10 seconds.
+    """
     if longest <= 1.5 * shortest or longest < 10:
         return f"about {duration((shortest * longest) ** 0.5 if shortest else longest)}"
     low, high = duration(shortest), duration(longest)

@@ -1,9 +1,11 @@
-"""Short measurements of training, scoring and searching, in a separate process.
+"""Measure for a short time how fast a study trains, scores and searches, in a separate process.
 
     python -m contstim.study.probe STUDY FOLDER SECONDS
 
-Prints a line with a JSON object after each measurement, so that the process can be killed at any
-time. FOLDER contains the natural sentences and words that no stage of the study has written yet.
+STUDY is the path of a study file. The process prints a line with a JSON object after each
+measurement. So the process can be killed at any time, and the printed measurements remain. If no
+stage of the study has written the file of natural sentences or the vocabulary yet, FOLDER contains
+a temporary file with the same name.
 """
 
 from __future__ import annotations
@@ -49,19 +51,24 @@ if TYPE_CHECKING:
 
     ModelPair = tuple[str, str]
 
-_TRAINING, _SCORING = 3.0, 1.5  # durations of measuring a training and a model's scores, seconds
-_SENTENCES, _MAX_SCORED = 64, 256  # number of distinct sentences, and maximum with repetitions
+_TRAINING, _SCORING = 3.0, 1.5  # seconds to measure one training, and to measure one model's scores
+# Maximum number of different sentences, and of scored sentences (including repetitions)
+_SENTENCES, _MAX_SCORED = 64, 256
 _MODELS_IN_MEMORY = 3
 # A context is a text that a model reads before a sentence
-_CONTEXTS, _CONTEXT_SECONDS = 4, 5.0  # usual number of contexts, and seconds to compare them
+# Usual number of contexts that are compared for a model, and maximum seconds for this comparison
+_CONTEXTS, _CONTEXT_SECONDS = 4, 5.0
 
 
 class _TimeIsUp(Exception):  # noqa: N818
-    """Raised at the time limit; not a `ContstimError`, because searches catch such errors."""
+    """Raised at the time limit.
+
+    The class does not inherit from `ContstimError`, because searches catch every `ContstimError`.
+    """
 
 
 def print_measurement(key: str, units: float, seconds: float, rows: float = 0) -> None:
-    """Print a measurement as JSON, with the arguments of `Times.add`."""
+    """Print a measurement as a JSON object, whose keys are the arguments of `Times.add`."""
     _emit({"key": key, "units": units, "seconds": seconds, "rows": rows})
 
 
@@ -72,8 +79,8 @@ def _emit(line: dict[str, object]) -> None:
 def probe(study: Study, folder: Path, seconds: float) -> None:
     """Measure training, scoring and searches for at most `seconds`.
 
-    `folder` contains natural sentences and words that no stage has written yet. The current
-    folder must be the study's folder.
+    If no stage has written the file of natural sentences or the vocabulary yet, `folder` contains a
+    temporary file with the same name. The current folder must be the study's folder.
     """
     deadline = perf_counter() + seconds
     undone = [state.stage.step for state in stage_states(study) if state.state != "done"]
@@ -94,7 +101,7 @@ def probe(study: Study, folder: Path, seconds: float) -> None:
 
 
 def _embedded(study: Study) -> list[Sentence]:
-    """Return sentences of the embedded English.
+    """Generate sentences of the embedded English (`contstim.english`).
 
     If the study requests natural sentences of one length, the returned sentences have this length.
     """
@@ -149,7 +156,7 @@ def _probe_training(step: TrainNetwork, folder: Path) -> None:
 
 
 class _Searcher:
-    """Models of a study, and searches with these models in a temporary store."""
+    """Models of a study, and searches with these models; a temporary store holds the results."""
 
     def __init__(
         self,
@@ -199,15 +206,18 @@ class _Searcher:
             n = min(1 + int(_CONTEXT_SECONDS / _CONTEXTS * len(values) / spent), N_SENTENCES)
             if facts := context_gain(scorer, n=n, seconds=_CONTEXT_SECONDS):
                 _emit({"context": specification, "facts": facts})
-        return dict(zip(sentences, values.tolist(), strict=False))  # the time may end early
+        return dict(zip(sentences, values.tolist(), strict=False))  # `values` may be shorter
 
     def search(self, specifications: Sequence[str], deadline: float) -> None:
-        """Measure searches of each pair of models in turn, until `deadline` (of `perf_counter`)."""
+        """Measure searches of each pair of models in turn.
+
+        The searches end at the time `deadline` (of `perf_counter`).
+        """
         if not self._profiles.keys() >= {*self.judges}:
             return
         models = [model for model in specifications if model in self._profiles]
-        # Pairs have equal shares of the time, and leave unused time to later pairs. Pairs of n-gram
-        # models are last, because only a call of a network can stop a search
+        # The remaining time is divided equally among the remaining pairs. A search can only be
+        # stopped when it calls a network. So pairs of two n-gram models, which call none, are last
         networks = {model: not is_ngram(model) for model in models}
         by_kind = sorted(
             pairs_sharing_models(models[::-1]),

@@ -43,11 +43,11 @@ _RENAMED = {
     "loading.prompt": _OF_A_MODEL,
     "loading.context": _OF_A_MODEL,
 }
-"""Former section or key → message with the present name of this section or key."""
+"""Former section or key → message that names its replacement, or says that it was removed."""
 
 
 class Problems:
-    """Problems of a study file, without duplicates."""
+    """Problems of a study file; equal problems are stored once."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path, self._text = path, text.replace(" ", "")
@@ -61,8 +61,9 @@ class Problems:
         """Add a problem of a key.
 
         Args:
-            key: key, such as `("select", "natural", "per_pair")`, or section.
-            text: problem and remedy. The text may name keys of this section in backticks. If the
+            key: key, such as `("select", "natural", "per_pair")`, or section, such as
+                `("select", "natural")`.
+            text: problem and remedy. The text may name keys of the section in backticks. If the
                 file sets one of these keys, the problem is reported at the line of that key.
         """
         # Messages may name options of commands, such as --per-pair; a study file has keys instead
@@ -81,14 +82,14 @@ class Problems:
 
     @contextmanager
     def of(self, key: Key) -> Iterator[None]:
-        """Within a `with` statement, add an error as a problem of a key instead of raising it."""
+        """Catch a `ContstimError` in a `with` statement, and add it as a problem of a key."""
         try:
             yield
         except ContstimError as error:
             self.add(key, str(error))
 
     def refuse_unknown(self, table: Key, keys: Iterable[str], known_keys: Iterable[str]) -> None:
-        """Add a problem for each unknown key of a table, with the most similar known key."""
+        """Add a problem for each unknown key of a table, and suggest the most similar known key."""
         names = list(known_keys)
         for key in keys:
             renamed = _RENAMED.get(".".join((*table, key)))
@@ -110,7 +111,7 @@ class Problems:
         return False
 
     def refuse_null_characters(self, value: object, key: Key = ()) -> None:
-        """Add a problem for each key and each text in a value that contains a null character."""
+        """Check a value, and add a problem for each key or text that has a null character."""
         if isinstance(value, dict):
             for name, inner in value.items():
                 self.refuse_null_characters(name, (*key, name))
@@ -122,7 +123,10 @@ class Problems:
             self.add(key, "contains a null character (\\u0000): remove it.")
 
     def has_problem(self, *key: str) -> bool:
-        """Return True if a section or key has a problem, which may cause other problems."""
+        """Return True if a problem of a section or key was added.
+
+        Callers then skip checks that could only report consequences of this problem.
+        """
         return any(name.startswith(self._show(key)) for _, name, _ in self._entries)
 
     def raise_any(self) -> None:
@@ -142,8 +146,8 @@ class Problems:
 def lines_of_keys(text: str) -> dict[Key, int]:
     """Return the 1-based line of each table and key of a valid TOML text.
 
-    Keys of inline tables may be missing. The key of a table in double brackets ends with the number
-    of the table, such as `("train", "ngram", "1")`.
+    Keys inside inline tables may be missing from the result. The key of a table in double brackets
+    ends with the number of the table, such as `("train", "ngram", "1")`.
     """
     lines: dict[Key, int] = {}
     numbers: Counter[Key] = Counter()
@@ -174,6 +178,9 @@ def lines_of_keys(text: str) -> dict[Key, int]:
 
 
 def line_of(lines: dict[Key, int], key: Key) -> int | None:
-    """Return the line of a key, or of the innermost key or table around it; None without a line."""
+    """Return the line of a key; None if neither the key nor a table around it has a line.
+
+    For a key without a line, return the line of the innermost key or table around it.
+    """
     around = (key[:length] for length in range(len(key), 0, -1))
     return next((lines[outer] for outer in around if outer in lines), None)

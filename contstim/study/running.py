@@ -1,4 +1,7 @@
-"""Run of a study: its stages in order, except stages that are up to date."""
+"""Run the stages of a study in order, and skip stages that are up to date.
+
+A stage is one task of a study, such as a search or an analysis, with its input and output files.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ def run_study(
     begin: Callable[[StudyStage, StageState], None] = lambda _stage, _why: None,
     end: Callable[[StudyStage, Record], None] = lambda _stage, _record: None,
 ) -> StudyRun:
-    """Run every stage of a study that is not up to date.
+    """Run the stages of a study, except stages that are up to date.
 
     A stage is up to date if its inputs, options and version equal those in its record, a JSON file
     next to its output. If an input is written again with the same content, the stage stays up to
@@ -72,9 +75,10 @@ def run_study(
 
     Args:
         study: study from `read_study`.
-        first: stages to rerun even if they are up to date: name of a stage, or first word of the
-            names of several stages.
-        last: stages after which the run stops: name of a stage, or first word of several names.
+        first: name of a stage to rerun even if it is up to date, or first word of the names of
+            several such stages.
+        last: name of the stage after which the run stops, or first word of the names of several
+            stages.
         overwrite: whether files that were changed by hand may be overwritten.
         reporter: receives the messages of steps.
         begin: called with each stage and its state, before the stage runs.
@@ -82,7 +86,7 @@ def run_study(
 
     Raises:
         InputError: if no stage matches `first` or `last`; if an input is missing; if a file that
-            was changed by hand would be overwritten; if contstim did not write `index.html`; if a
+            was changed by hand would be overwritten; if another program wrote `index.html`; if a
             link leads out of the study's folder; or if another process runs the study.
         ContstimError: if a step raises it.
     """
@@ -92,7 +96,7 @@ def run_study(
         again = {stages[index].name for index in _indices(first, stages)} if first else set()
         done: list[str] = []
         edited: list[str] = []
-        few: list[str] = []  # remedy if there are too few natural sentences
+        few: list[str] = []  # warnings with remedies, if there are too few natural sentences
         incomplete: dict[str, tuple[str, ...]] = {}
         refuse_foreign_page(study)
         states, running = [_unexamined(stage) for stage in stages], None
@@ -151,7 +155,7 @@ def _showing(write: Callable[..., None]) -> Callable[[Callable[[], Iterable[Part
 
 
 def _unexamined(stage: StudyStage) -> StageState:
-    """Return the state of a stage that a run has not reached, without comparing its inputs."""
+    """Return the state of a stage before the run reaches it; its inputs are not yet compared."""
     record = record_of(stage)
     if record is not None:
         return StageState(stage, "waits", ("earlier stages first",), record)
@@ -167,9 +171,10 @@ def _run_stage(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
         )
     basis = basis_of(stage)
     if stored_basis(stage) != basis:
-        # Remove partial outputs of an interrupted run with other inputs or options
+        # Remove earlier outputs, unless an interrupted run had the same inputs and options
         for path in stage.writes:
-            # Keep exports: users may have edited texts in them. The step replaces other files
+            # Keep the folders of exports, because users may have edited texts in these folders. The
+            # step itself replaces files that cannot be edited
             if path.is_dir() and not stage.step.texts_to_edit():
                 _remove(path)
         write_json(begun_path(stage), basis)
@@ -186,7 +191,7 @@ def _run_stage(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
 
 
 def _copy_archived_texts(texts: Sequence[Path]) -> None:
-    """Copy missing texts from the archived results, which may contain edited texts."""
+    """Copy missing texts from the results in an archive, where users may have edited the texts."""
     for text in texts:
         archived = ARCHIVED / text.relative_to(RESULTS)
         if archived.is_file() and not text.exists():
@@ -220,7 +225,7 @@ def _remove(path: Path) -> None:
 
 
 def _indices(name: str, stages: Sequence[StudyStage]) -> list[int]:
-    """Return the index of a stage, or of all stages whose names begin with a word."""
+    """Return the indices of the stage with this name, or of all stages with this first word."""
     indices = [index for index, stage in enumerate(stages) if name in (stage.name, stage.kind)]
     if not indices:
         raise InputError(

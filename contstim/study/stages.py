@@ -1,14 +1,16 @@
 """Stages of a study: each section is a step that reads the files of other sections.
 
-A field of a step declares the kind of the file that it names (`contstim.options.Help.kind`):
+Each field of a step that names a file declares the kind of this file. A kind is a content, such as
+`pairs` or `trials` (`contstim.options.Help.kind`):
 
     [sentences] --sentences--> [select.natural] --pairs-----+
          |                                                  +--> [design] --trials--> [analyze]
          +--------> [triplets] --triplets--> [select.triplets] --triplets--+
 
-If a section does not set a field, the field gets the file of its kind that another section writes
-or names. Some fields get a value of the study itself: texts, models, seed, store and loading. All
-paths are relative to the study's folder, and the stages run in this folder.
+If a section does not set such a field, the field gets a file of the same kind, which another
+section writes or names. Other fields get values of the whole study: texts, models, seed, store, and
+options for loading models. All paths are relative to the study's folder, and the stages run in this
+folder.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ def with_stages(study: Study, sections: Sequence[Section], problems: Problems) -
     """Return the study with its stages, each after the stages whose files it reads."""
     wiring = _Wiring(study, sections, problems)
     stages = []
-    # A draft is a stage whose inputs are not known yet; `wiring.stage` may append drafts
+    # A draft is a stage whose inputs are not known yet; `wiring.stage` may append a draft
     for draft in wiring.drafts:
         with problems.of(draft.section.key):
             stages.append(wiring.stage(draft))
@@ -67,7 +69,8 @@ def with_stages(study: Study, sections: Sequence[Section], problems: Problems) -
 
 
 def _texts_and_models(study: Study, sections: Sequence[Section]) -> Iterator[StudyStage]:
-    # Natural sentences have the length that [sentences] requests. Each text has a different seed
+    # A generated natural text has sentences of the length that [sentences] requests. Each generated
+    # text has a different seed
     words = next((s.values.get("words") for s in sections if s.key == ("sentences",)), None) or "8"
     length = int(words) if words.isdecimal() else None
     texts = [
@@ -97,8 +100,9 @@ class _Draft:
     """A stage whose inputs are not known yet.
 
     Attributes:
-        section: section of the stage; a section without keys if the file has no such section.
-        choice: index of the kind of input. For example, `pairs|triplets` has two kinds.
+        section: section of the stage; if the study file has no such section, a section without
+            keys.
+        choice: index of the kind of input. For `pairs|triplets`, 0 is `pairs` and 1 is `triplets`.
         outputs: name of a field → path of the output.
         reads: kinds of the inputs.
         writes: kind → path of an output.
@@ -115,8 +119,9 @@ class _Draft:
 def _draft(section: Section, choice: int = 0, *, is_first: bool = True) -> _Draft:
     """Return the draft of a stage of a section.
 
-    `choice` is the index of the kind of input, if the section can read several kinds. Only the
-    first stage of a section uses the paths that the section sets. Other stages use default paths.
+    If the section can read several kinds of input, `choice` is the index of one kind. Only the
+    first stage of a section uses the paths that the section sets. Its other stages use default
+    paths.
     """
     step, fields = section.step, fields_of(section.step)
     if not is_first:
@@ -185,7 +190,10 @@ class _Wiring:
                 problems.add(section.key, f"no section writes any of {listed}: name a file.")
 
     def _items_of_waves(self) -> int | None:
-        """Return how many triplets per pair of models the next wave needs; None without [waves]."""
+        """Return how many triplets per pair of models the next wave needs; None without [waves].
+
+        Waves of participants take part one after another, and each wave gets new items.
+        """
         section = next((s for s in self._sections if s.key == ("waves",)), None)
         if section is None:
             return None
@@ -195,7 +203,8 @@ class _Wiring:
         values = section.values
         rules = WaveRules(**{name: values[name] for name in vars(WaveRules()) if name in values})
         items = rules.items_per_match(max(1, comb(len(self._study.models), 2)))
-        return items if not values.get("review") else ceil(1.25 * items)  # reviewers reject some
+        # Reviewers may reject some of the triplets
+        return items if not values.get("review") else ceil(1.25 * items)
 
     def find(
         self,
@@ -205,18 +214,20 @@ class _Wiring:
         is_setting: bool = False,
         by_default: bool = True,
     ) -> list[Any]:
-        """Return all values of a kind, such as `trials`: paths, or a value of the study.
+        """Return all values that a field of a kind, such as `trials`, could get.
+
+        The values are paths, settings of other sections, or one value of the whole study.
 
         Args:
             kind: kind of the values.
             reader: step that reads one of the values.
             is_setting: whether the values are settings, not files. Settings come only from sections
                 whose commands precede the reader's command in `step_names`.
-            by_default: whether a stage that writes the kind may be added.
+            by_default: whether a stage may be added to write a file of this kind.
         """
         drafts = [w for w in self.drafts if kind in w.writes and w.section.step is not reader]
-        # Some stages read and write the kind; for example, a selection reads and writes triplets.
-        # Other stages then read only the output of such a stage
+        # A stage can both read and write the kind; for example, a selection reads and writes
+        # triplets. Other stages then read only the output of such a stage
         drafts = [draft for draft in drafts if kind in draft.reads] or drafts
         if drafts:
             return [draft.writes[kind] for draft in drafts]
@@ -237,9 +248,9 @@ class _Wiring:
         return self._add_default(kind)
 
     def _add_default(self, kind: str) -> list[Path]:
-        """Add a stage that writes a kind, if its step needs no section (`BY_DEFAULT`).
+        """Add a stage that writes a file of a kind, if its step needs no section (`BY_DEFAULT`).
 
-        Return a list with the path of the kind; the list is empty if no stage was added.
+        Return a list with the path of this file; the list is empty if no stage was added.
         """
         for step in filter(None, map(step_named, BY_DEFAULT)):
             empty = Section(step.name, (step.name,), step, {})
@@ -304,23 +315,24 @@ class _Wiring:
         )
 
     def _value(self, field: Field, draft: _Draft) -> Any:
-        """Return the value of a field that a section does not set; None for the default.
+        """Return the value of a field that a section does not set; None means the default.
 
         Raises:
-            InputError: if no section or several sections provide a required value.
+            InputError: if several sections provide a value, or no section provides a required one.
         """
         note, kind, step = field.note, field.note.kind_of(draft.choice), draft.section.step
         if isinstance(note, Writes):
             return None
         if not kind:
-            # Options of loading have no effect if a step loads only judges, and no judge is set
+            # Judges are models that choose sensible sentences. If a step loads only judges, and no
+            # judge is set, options for loading models have no effect
             models = [f.name for f in fields_of(step) if isinstance(f.note, Models)]
             judge = draft.section.values.get("judge", self._study.judge)
             is_loading = hasattr(self._study.loading, field.name)
             has_no_effect = is_loading and models == ["judge"] and not judge
             is_separate = field.name in step.separate_fields
             return None if is_separate or has_no_effect else self._study_values.get(field.name)
-        if kind == "models" and draft.section.values.get("scores"):  # scores replace models
+        if kind == "models" and draft.section.values.get("scores"):  # scores are read instead
             return None
         candidates = self.find(kind, step, is_setting=not isinstance(note, Reads | Models))
         if len(candidates) > 1:
@@ -333,7 +345,10 @@ class _Wiring:
 
 
 def _sort_stages(stages: Sequence[StudyStage]) -> tuple[StudyStage, ...]:
-    """Sort the stages: a stage is after all stages whose files it reads; ties keep their order."""
+    """Sort the stages, so that each stage comes after all stages whose files it reads.
+
+    Otherwise the stages keep their order.
+    """
     ordered: dict[str, StudyStage] = {}
     written = [(stage, path) for stage in stages for path in stage.writes]
     begun: set[str] = set()  # prevents infinite recursion if stages read each other's files

@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     from contstim.study.study import Study, StudyStage
 
 State = Literal["done", "stale", "interrupted", "not done", "waits", "running"]
-"""State of a stage. A stage waits if it is up to date, but reads files of a stage that is not done.
-`examine` returns neither `waits` nor `running`, because it considers a single stage."""
+"""State of a stage.
+
+`waits` means that the stage is up to date, but reads files of a stage that is not done. `examine`
+considers only a single stage, and never returns `waits` or `running`.
+"""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class StageState:
 
     Attributes:
         reasons: why the stage is not done, or which process runs it.
-        record: record of the last run of the stage that ended without an error, if any.
+        record: record of the stage's last run without an error, if any.
         edited: output files that were changed after this run.
     """
 
@@ -53,7 +56,7 @@ class StageState:
 
     @property
     def because(self) -> str:
-        """The reasons, and notes on missing items and edited files, in one line."""
+        """The reasons in one line, followed by notes on too few items and on edited files."""
         missing = self.record is not None and not self.record.complete
         notes = ["fewer items were found than requested"] if missing else []
         return "; ".join(
@@ -84,7 +87,7 @@ def stage_states(study: Study) -> list[StageState]:
             read = (path for read_path in stage.reads for path in (read_path, *read_path.parents))
             waits_for = sorted({unsettled[path] for path in read if path in unsettled})
             if state.state == "interrupted" and holder is not None:
-                # Of the stages that have begun, a run works on the first one
+                # The process with the lock works on the first of the stages that have begun
                 state, holder = replace(state, state="running", reasons=(holder,)), None
             elif state.state == "done" and waits_for:
                 # The stage may become stale when the earlier stages run
@@ -96,7 +99,7 @@ def stage_states(study: Study) -> list[StageState]:
 
 
 def examine(stage: StudyStage) -> StageState:
-    """Compare a stage's current inputs, options and version of the step with those in its record.
+    """Compare the current inputs, options and step version of a stage with its record.
 
     The current folder must be the study's folder.
     """
@@ -134,7 +137,10 @@ def examine(stage: StudyStage) -> StageState:
 
 
 def record_of(stage: StudyStage) -> Record | None:
-    """Return the record of a stage; None if it is missing or damaged, or of another command."""
+    """Return the record of a stage.
+
+    Return None if the record is missing or damaged, or if another command wrote it.
+    """
     path = stage.step.record_path()
     record = None if path is None else Record.from_file(path)
     return record if record is not None and record.step == stage.step.name else None
@@ -157,9 +163,10 @@ def begun_path(stage: StudyStage) -> Path:
 
 
 def stored_basis(stage: StudyStage) -> dict[str, Any] | None:
-    """Return the basis that was stored when an unfinished stage began; None for other stages.
+    """Return the value of `basis_of` that was stored when an unfinished stage began.
 
-    The basis is the value of `basis_of`. If the stored basis is damaged, the result is empty.
+    Return None for a stage that has not begun or is done. If the stored file is damaged, return an
+    empty dictionary.
     """
     path = begun_path(stage)
     try:
@@ -169,20 +176,20 @@ def stored_basis(stage: StudyStage) -> dict[str, Any] | None:
 
 
 def with_local_names(record: Record, checksums: Mapping[str, str]) -> dict[str, str]:
-    """Return checksums of a record, with paths relative to the current folder."""
+    """Return each recorded file's path (relative to the current folder) and checksum."""
     folder = record.path.parent
     return {Path(os.path.normpath(folder / name)).as_posix(): v for name, v in checksums.items()}
 
 
 def _name(path: Path) -> str:
-    """Return a path relative to the current folder, also for absolute paths and links."""
+    """Make a path, which may be absolute or a link, relative to the current folder."""
     return path_from(Path.cwd(), path.resolve())
 
 
 def _checksums(paths: Iterable[Path], texts: Sequence[Path] = ()) -> dict[str, str]:
     """Return name → checksum of each path; the checksum is empty if the path does not exist.
 
-    Checksums of folders ignore `texts`, which users may edit.
+    `texts` are files that users may edit. Checksums of folders ignore these files.
     """
     checksums = {}
     for path in paths:

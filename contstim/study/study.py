@@ -40,7 +40,10 @@ ARCHIVED = Path("archived-results")
 """Folder of the original results in an archive of a study; a new run writes to `RESULTS`."""
 
 TRAINING, NATURAL_TEXT = RESULTS / "training.txt", RESULTS / "natural-text.txt"
-"""Files to which the sentences of `english:N` are written: training text and natural text."""
+"""Files for the training text and the natural text, if the study names `english:N` as this text.
+
+`english:N` means N generated sentences of the embedded English.
+"""
 
 QUESTIONS = RESULTS / "questions.csv"
 """Table of the questions to participants."""
@@ -81,7 +84,7 @@ class Section:
         name: words of the command. If the section has double brackets, a number follows: the name
             of the second section `[[train.ngram]]` ends in `2`.
         key: key of the section, such as `("select", "natural")` or `("train", "ngram", "2")`.
-        values: values of the keys, by the names of the step's fields.
+        values: name of a field of the step → value that the section sets.
     """
 
     name: str
@@ -142,7 +145,7 @@ class StudyStage:
         about: task of the stage, a phrase that begins with a verb.
         step: the step; its paths are relative to the study's folder.
         key: key of the section from which the stage follows.
-        models: files of the models that the stage loads; earlier stages may write them.
+        models: files of the models that the stage loads; earlier stages may write these files.
     """
 
     name: str
@@ -172,12 +175,13 @@ class Study:
     """Content of a study file. Paths in the content are relative to the folder of the file.
 
     Attributes:
-        seed: seed of random choices, for sections that do not set one.
+        seed: seed of random choices, for sections that do not set a seed.
         models: models, in the order of the file.
         questions: questions to participants. Each question is a row of a table: column → cell.
         judge: models that choose sensible sentences.
         stages: stages, each after the stages whose files it reads.
-        files: kind (`Help.kind`), such as `vocabulary` → the study's file of this kind.
+        files: kind (`Help.kind`), such as `vocabulary` → path of the study's file of this kind. A
+            kind with several files is left out.
         planned_participants: total number of participants according to [power] and [design]; None
             if either is missing.
     """
@@ -211,7 +215,7 @@ class Study:
 
     @property
     def specifications(self) -> tuple[str, ...]:
-        """Names and specifications of the models, in the form in which steps take them."""
+        """`NAME=SPECIFICATION` of each model, the form in which steps take models."""
         return tuple(model.text for model in self.models)
 
     def steps(self, kind: type[StepOf]) -> list[StepOf]:
@@ -230,7 +234,7 @@ class Study:
         return tuple(text for text in texts if text is not None)
 
     def is_prose(self, text: Path) -> bool:
-        """Return True if a text is running prose; texts of the embedded English never are."""
+        """Return True if a text is running prose; generated sentences are not prose."""
         embedded = {TRAINING, NATURAL_TEXT, *(model.embedded_text for model in self.models)}
         return self.texts.prose and text not in embedded
 
@@ -250,7 +254,7 @@ class Study:
 
 
 def text_path(text: str | None, written: Path) -> Path | None:
-    """Return the path of a text: its file or, for `english:N`, the file for its sentences."""
+    """Return the path of a text; for `english:N`, this is `written`, the file for N sentences."""
     if text is None:
         return None
     return written if embedded_text(text) else Path(text)
@@ -270,7 +274,7 @@ def move_paths(text: str, moved: Mapping[str, str]) -> str:
 
 
 def path_pattern(path: str) -> str:
-    """Return a pattern for a path that is a whole value, or a part of a model's specification."""
+    """Return a pattern that finds a path as a whole value, or inside a model's specification."""
     return rf"(?:^|(?<=[:=])){re.escape(path)}(?=$|[@+:?])"
 
 

@@ -98,13 +98,14 @@ def new_study(
     Args:
         folder: folder of the study.
         models: specifications of models; by default two n-gram models that the study trains.
-        judges: specifications of judges; by default an n-gram model that the study trains.
+        judges: specifications of judges, which are models that choose sensible sentences; by
+            default an n-gram model that the study trains.
         natural: text of the natural sentences; the vocabulary consists of the words of this text.
-            By default, sentences of the embedded English.
+            By default, contstim generates sentences (the embedded English).
 
     Raises:
         InputError: if the folder has a study file, or the file cannot be written.
-        ModelError: if `parse_models` raises it.
+        ModelError: if a specification is invalid, or two models have the same name.
     """
     path = folder / STUDY_FILE
     if path.exists():
@@ -128,7 +129,7 @@ def new_study(
 
 
 def _relocated(model: Specification, folder: Path) -> str:
-    """Return the specification of a model with paths relative to the folder of the study."""
+    """Return a model's specification, in which paths are relative to the study's folder."""
     parts = (part for part in (model.location, model.argument) if is_file(part) or is_folder(part))
     return move_paths(model.specification, {part: os.path.relpath(part, folder) for part in parts})
 
@@ -235,7 +236,7 @@ def _read_values(
 ) -> dict[str, Any]:
     """Return key → value of a table, without invalid values.
 
-    Keys of `further` are allowed, but their values are left out.
+    The table may also have the keys `further`, which the result does not contain.
     """
     fields = {field.name: field for field in fields_of(kind)}
     problems.refuse_unknown(key, table, (*fields, *further))
@@ -295,8 +296,10 @@ def _judges(value: Any, texts_of: Mapping[str, str]) -> tuple[str, ...]:
     The value names models of the study (keys of `texts_of`), or specifies other models.
 
     Raises:
-        InputError: if a judge is neither a text nor a table of a model and its context.
-        ModelError: if a specification is invalid, or the model reads no context.
+        InputError: if a judge is neither a text nor a table with `model` and, optionally,
+            `context`.
+        ModelError: if a specification is invalid, or `context` is set for a model that
+            reads no context.
     """
     judges = []
     for judge in value if isinstance(value, list) else [value]:
@@ -315,7 +318,7 @@ def _judges(value: Any, texts_of: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _model(name: str, value: object, tables: Mapping[str, Any], problems: Problems) -> StudyModel:
-    """Return a model without its training.
+    """Return a model, without the step that trains it.
 
     Raises:
         InputError: if `value` is neither a specification nor a table of a model.
@@ -356,7 +359,7 @@ def _model(name: str, value: object, tables: Mapping[str, Any], problems: Proble
 def _with_training(
     model: StudyModel, table: Any, texts: TextsSection, seed: int, problems: Problems
 ) -> StudyModel:
-    """Return the model; if `table` has the key `train`, with the step that trains the model.
+    """If `table` has the key `train`, add the step that trains the model; return the model.
 
     The other keys of `table` are options of this step.
     """

@@ -1,4 +1,4 @@
-"""Durations of the stages of a study, from units of work that runs or `probe` have measured.
+"""Estimates of the durations of a study's stages, from times that runs or `probe` have measured.
 
     training    seconds to prepare + seconds per step x steps of all epochs
     scores      seconds to load a model + seconds per sentence x sentences
@@ -6,10 +6,10 @@
 
     seconds per triplet    (seconds of all searches, including unsuccessful ones) / triplets
 
-If no triplet was found in time, seconds per triplet = seconds per row x usual number of rows per
-triplet. A triplet is a natural sentence and two synthetic sentences. A row is a sequence that a
-network processes. A floor is the lowest plausible score under a model. Searches skip natural
-sentences with scores below the floor.
+If the measurement ended before a triplet was found, seconds per triplet = seconds per row x usual
+number of rows per triplet. A triplet is a natural sentence and two synthetic sentences. A row is a
+sequence that a network processes. A floor is the lowest plausible score under a model. Searches
+skip natural sentences with scores below the floor.
 """
 
 from __future__ import annotations
@@ -50,15 +50,17 @@ if TYPE_CHECKING:
     from contstim.study.states import StageState
     from contstim.study.study import Study, StudyModel, StudyStage
 
-# First words of the names of stages that take only seconds, even with the items of the 2023 study
+# First words of the names of stages that take only seconds, even with as many items as in the study
+# of 2023
 _SHORT = """
 text vocabulary sentences select design review export import simulate analyze questions
 """.split()
 _SHORT_SECONDS = (1.0, 8.0)
-# Seconds to simulate two experiments: one with similar models, and one with different models
+# Seconds per model and simulation. Each simulation has two experiments: one assumes similar models,
+# and one assumes different models
 _SIMULATION = 0.008
 _NGRAM_BYTES = (0.3e6, 3e6)  # bytes of a training text per second
-_EMBEDDED_BYTES = 1e6  # assumed size of a text of the embedded English that does not exist yet
+_EMBEDDED_BYTES = 1e6  # assumed size of a training text that is not generated yet
 _GENERATED = (5e-5, 5e-4)  # seconds per sentence of the embedded English
 _ROWS = {1: (1_000.0, 4_000.0), 2: (6_000.0, 24_000.0)}
 """Number of networks in a pair → half and twice the usual number of rows per triplet.
@@ -73,11 +75,12 @@ _NGRAM_SEARCH = (0.1, 5.0)  # seconds per triplet of two n-gram models
 _DOUBT = 1.7  # factor by which a mean over fewer than `SURE` triplets may be wrong
 SURE = 3
 """Minimum number of triplets for a mean time that counts as measured."""
-_TO_END = 3.0  # seconds before the time limit at which the measuring process should end
+_TO_END = 3.0  # the measuring process should end this many seconds before the time limit
 
 Basis = Literal["done", "measured", "usual", "last run", "unknown"]
 Estimate: TypeAlias = tuple[float | None, float | None, Basis, str]
-"""Shortest and longest duration of a stage, basis, and reason; see `StagePlan`."""
+"""Shortest and longest duration of a stage (seconds), source of the estimate, and, if the duration
+is unknown, the reason; see `StagePlan`."""
 
 
 def training_key(step: TrainNetwork) -> str:
@@ -109,7 +112,7 @@ class TimeEstimates:
         return [done if s.state == "done" else self.of_stage(s.stage) for s in states]
 
     def needs_measurement(self, states: Sequence[StageState]) -> bool:
-        """Return True if a measurement could improve the estimate for a stage."""
+        """Return True if a measurement could improve the estimate for at least one stage."""
         for state, (*_, basis, _) in zip(states, self.of_stages(states), strict=True):
             step, is_known = state.stage.step, basis in ("done", "measured")
             if isinstance(step, TrainNetwork | FindSentences) and basis == "unknown":
@@ -260,9 +263,10 @@ def measure_study(
 ) -> list[str]:
     """Measure training, scoring and searches of stages that are not done; add the times to `times`.
 
-    A separate process measures, and is killed after `seconds`. The process receives the natural
-    sentences and words that no stage has written yet. If the study is running, the file of times is
-    not written, because the run writes this file. The current folder must be the study's folder.
+    A separate process measures, and is killed after `seconds`. If no stage has written the file of
+    natural sentences or the vocabulary yet, the process reads temporary files made from `supply`.
+    While another process runs the study, `times` is not saved, because the run writes the same
+    file. The current folder must be the study's folder.
 
     Returns:
         A sentence for each failed measurement.

@@ -1,8 +1,8 @@
 """Verification that files have not changed since commands wrote them.
 
 A command writes a record next to its output, with checksums of all inputs and outputs.
-`verify_folder` compares these records with the files in a folder. So it finds results that are not
-up to date, without running the commands again:
+`verify_folder` compares these records with the files in a folder. This comparison finds results
+that are not up to date, without running the commands again:
 
     natural.txt --(score)--> scores.csv --(select)--> pairs.csv
          |                       |                        |
@@ -71,7 +71,8 @@ class CheckedFile:
 
     Attributes:
         path: path relative to the verified folder.
-        sentence: reason for the state, with the command that wrote the file, and its input files.
+        sentence: reason for the state. The sentence may name the command that wrote the file, and
+            the input files of this command.
     """
 
     path: str
@@ -85,9 +86,9 @@ class FolderCheck:
 
     Attributes:
         files: all files, sorted by state (the most urgent first), then by path.
-        done_again: name of a result → whether the new result equals the archived result; empty
-            unless the study of an archive was run again. Certificates are left out, because they
-            contain durations.
+        done_again: name of a result → whether the new result equals the archived result. Empty if
+            the folder is no archive, or if its study was not run again. Certificates, the proofs
+            that selections are optimal, are left out, because they contain durations.
     """
 
     files: tuple[CheckedFile, ...]
@@ -100,14 +101,15 @@ class FolderCheck:
 
 
 def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
-    """Compare all files of a folder and its subfolders with the records there.
+    """Compare all files of a folder and its subfolders with the records in these folders.
 
-    Files are compared by checksums, not by their times. In an archive, all files are also compared
-    with its `archive.json`. In other folders, hidden files are ignored.
+    Files are compared by checksums, not by modification times. If the folder is an archive, all
+    files are also compared with the list in its `archive.json`. In other folders, hidden files are
+    ignored.
 
     Args:
-        folder: folder of a study or of single commands, or an archive as folder or zip. A zip is
-            unpacked to a temporary folder.
+        folder: folder of a study, output folder of single commands, or archive of a study (a folder
+            or a zip). A zip is unpacked to a temporary folder.
         reporter: receives the number of computed checksums.
 
     Raises:
@@ -145,7 +147,8 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
             for file in _archived(manifest):
                 state = by_path[file.path].state if file.path in by_path else FileState.UNRECORDED
                 differs = file.state is not FileState.HOLDS
-                # If a file matches the list and its record, keep the sentence about the record
+                # If a file matches both the list of the archive and its record, keep the sentence
+                # about the record
                 if state is FileState.UNRECORDED or (state in _FINE and differs):
                     by_path[file.path] = file
             files = [*by_path.values()]
@@ -158,7 +161,10 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
 
 
 def _verdicts(records: Iterable[Record]) -> Iterator[CheckedFile]:
-    """Compute the verdicts of waves again from the answers, and yield those that differ."""
+    """Compute the verdicts of waves again; yield tables of answers that contradict the records.
+
+    A wave is a set of participants. The verdict after a wave says which models are beaten so far.
+    """
     for record in records:
         if record.step == DesignWaves.name:
             out = record.path.with_name(record.path.name.removesuffix(".meta.json"))
@@ -181,11 +187,11 @@ def _unrecorded(visible: Iterable[Path], recorded: Collection[Path]) -> Iterator
 
 
 def _archived(manifest: Manifest) -> Iterator[CheckedFile]:
-    """Compare an archive with its list, and yield each file with its state.
+    """Compare the files of an archive with its list of files, and yield each file with its state.
 
     If a run of the study has changed the page, the state of the page is CHANGING. Files that the
-    receiver must supply may be absent. Outputs of a new run, and files of git and macOS, are
-    ignored.
+    receiver of the archive must supply may be absent. Outputs of a new run, and files of git and
+    macOS, are ignored.
     """
     to_supply = {file.name for file in manifest.to_supply}
     listed = {file.name: f"sha256:{file.sha256}" for file in (*manifest.files, *manifest.to_supply)}
@@ -221,9 +227,10 @@ def _done_again(now: Mapping[str, str]) -> dict[str, bool]:
 
 
 def _read_records(files: Iterable[Path]) -> tuple[list[Record], list[CheckedFile]]:
-    """Return the records among files, and remarks on incomplete records.
+    """Return the complete records among `files`, and remarks on other records.
 
-    Paths in the returned records are relative to the current folder.
+    A remark also reports each stage that was started and did not finish. Paths in the returned
+    records are relative to the current folder.
     """
     records: list[Record] = []
     remarks: list[CheckedFile] = []
@@ -281,7 +288,7 @@ class _Chain:
 
     Args:
         records: records with paths relative to the current folder.
-        now: path → current checksum; empty if the file does not exist.
+        now: path → current checksum; the checksum is empty if the file does not exist.
     """
 
     def __init__(self, records: Sequence[Record], now: Mapping[str, str]) -> None:
@@ -341,7 +348,7 @@ class _Chain:
         return text
 
     def _why_stale(self, name: str) -> str:
-        """Return why a file with its recorded content is stale; empty if the file is up to date."""
+        """Return why a file that was not edited is stale; empty if the file is up to date."""
         if name not in self._stale:
             self._stale[name] = ""  # ends the recursion if records refer to each other in a circle
             self._stale[name] = self._find_stale_input(name)
@@ -389,7 +396,8 @@ def group_files(files: Iterable[CheckedFile]) -> list[CheckedFile]:
 def summary(check: FolderCheck) -> str:
     """Return a sentence about the files.
 
-    After a new run of an archive, a second sentence compares the new with the archived results.
+    If the study of an archive was run again, a second sentence compares the new results with the
+    archived results.
     """
     numbers = Counter(file.state for file in check.files)
     counts = ", ".join(f"{state} {number:,}" for state, number in numbers.items())

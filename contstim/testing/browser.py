@@ -42,7 +42,7 @@ def take_part_in_browser(
     and the total number of participants.
 
     Returns:
-        The acknowledged responses.
+        The responses that the server has acknowledged.
 
     Raises:
         InputError: if the address is not a web address on this machine.
@@ -98,10 +98,11 @@ def _visit(
             for answer in response.request.post_data_json["responses"]:
                 answers.setdefault(answer["trial_id"], answer)
 
-    # A new context, so that each participant has separate storage
+    # Open a new browser context, so that each participant has separate storage
     with closing(browser.new_context()) as context:
         page = context.new_page()
-        # Parse JSON, because in an object literal a trial id __proto__ would set the prototype
+        # Call `JSON.parse`, because a trial id `__proto__` in an object literal would set the
+        # prototype of the object
         ratings = json.dumps(json.dumps(people.ratings(number)))
         page.add_init_script(f"window.contstimSimulation = JSON.parse({ratings})")
         page.route("**/*", lambda route: _handle(route, urlsplit(url).netloc))

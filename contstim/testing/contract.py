@@ -71,7 +71,7 @@ class ScorerContract:
         assert scores.shape == (len(SENTENCES),)
         assert not np.isnan(scores).any()
 
-    # Padding and other sentences in a batch may change scores only by rounding
+    # Padding, and the other sentences of a batch, may change a score only by a rounding error
     def test_a_batch_equals_one_by_one_in_any_order(self, model: Scorer) -> None:
         together = model.scores(SENTENCES)
         alone = np.array([model.scores([s])[0] for s in SENTENCES])
@@ -97,7 +97,8 @@ class ScorerContract:
         assert model.unscorable([]) == []
 
     @pytest.mark.parametrize("text", ODD)
-    # `unscorable` must predict the error that `scores` raises, and only for the odd sentence
+    # `unscorable` must predict the error that `scores` raises. For the two other sentences, it must
+    # predict no error
     def test_odd_sentences_have_an_answer_or_a_clear_error(self, model: Scorer, text: str) -> None:
         sentence = Sentence.parse(text)
         reasons = model.unscorable([SENTENCES[0], sentence, SENTENCES[1]])
@@ -109,9 +110,10 @@ class ScorerContract:
                 model.scores([sentence])
 
     def reads_as_text(self, model: Scorer, sentence: Sentence, position: int) -> bool:
-        """Return True if the model reads a word like an unknown word, or as tokens of plain text.
+        """Return True if the model reads the word at `position` as text, or as an unknown word.
 
-        Override this method for models that neither read words nor have a `checkpoint`.
+        Return False if it reads the word as a special token. Override this method for models that
+        neither read words nor have a `checkpoint`.
         """
         checkpoint = getattr(model, "checkpoint", None)
         if checkpoint is None:
@@ -159,9 +161,9 @@ class ScorerContract:
         with pytest.raises(ModelError, match=f"{re.escape(model.name)}.* A test needs"):
             require_language_model(model, "A test")
 
-    # A model class may take shortcuts, such as cached attention keys and values. The scores must be
-    # the same as without shortcuts, when complete sentences are scored. Searches discard words with
-    # low upper bounds. If a bound were below the score, a search could discard the best word. Long
+    # A model class may take shortcuts, such as cached attention keys and values. The scores with
+    # shortcuts must equal the scores of the complete sentences. Searches discard words with low
+    # upper bounds. If a bound were below the score, a search could discard the best word. Long
     # sentences are tested at every fourth position
     def test_candidates_are_judged_as_the_rewritten_sentences(self, model: Scorer) -> None:
         for sentence in SENTENCES[:3]:
@@ -178,7 +180,7 @@ class ScorerContract:
                 assert (results.upper_bound >= fresh - limit).all()
                 assert not np.isnan(results.estimate).any()
 
-    # Costs of a search are only reproducible if the search cannot use caches of an earlier search
+    # The costs of a search are only reproducible if the search uses no cache of an earlier search
     def test_what_has_been_forgotten_costs_as_much_again(self, model: Scorer) -> None:
         costs = []
         for _ in range(2):
@@ -246,11 +248,15 @@ class LanguageModelContract(ScorerContract):
         return overrides and model.convention.rule.partition("@")[0] == "log-likelihood"
 
     def expected_continuation(self, model: LanguageModel, continuation: Continuation) -> float:
-        """Return the sum of the continuation's terms in the score of the whole sentence, nats."""
+        """Return the sum of the log-probabilities of the continuation's tokens, nats.
+
+        The tokens are scored as parts of the whole sentence.
+        """
         (terms,) = model.token_log_probs([continuation.sentence])
         return sum(term.log_prob for term in terms if term.word >= continuation.start)
 
-    # log p(continuation | preceding words) is the sum of the terms of the continuation's words
+    # A continuation is the words of a sentence from a start position on. Its log-probability, given
+    # the preceding words, is the sum of the log-probabilities of its tokens
     def test_continuations_are_sums_over_their_words_or_refused(self, model: LanguageModel) -> None:
         continuations = [Continuation(s, start) for s in SENTENCES[:3] for start in range(len(s))]
         if not self.continues(model):

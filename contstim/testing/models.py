@@ -1,4 +1,8 @@
-"""Models for tests, which need no download. Scores are given, random, or computed from letters.
+"""Models for tests, which need no download.
+
+    MockModel     the test gives the score of each sentence
+    TableModel    random scores of words and of word pairs
+    ToyModel      random probabilities of letter pairs
 
 A replacement is a sentence in which one word is replaced; searches compare many replacements.
 """
@@ -29,7 +33,7 @@ SAYS = ("exact", "estimate", "bound")
 LETTERS = string.ascii_letters + string.digits + "'-"
 _OTHER, _SPACE, _BOUNDARY = len(LETTERS), len(LETTERS) + 1, len(LETTERS) + 2
 _NUMBERS = {letter: number for number, letter in enumerate(LETTERS)}
-# Typical probability that a space follows a letter, and that a sentence ends after a letter
+# Typical probability of a space after a letter, and of the end of the sentence after a letter
 _END_PROBABILITY = 0.15
 
 
@@ -54,7 +58,7 @@ class MockModel(LanguageModel):
 
     @property
     def convention(self) -> Convention:
-        """Convention with a fingerprint that depends only on the name."""
+        """Scoring rule and fingerprint, which identifies the model and depends only on its name."""
         return Convention("given", "", False, f"mock-{self.name}")
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
@@ -71,7 +75,7 @@ class MockModel(LanguageModel):
         return np.fromiter(scores, np.float64, len(sentences))
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
-        """See `Scorer.unscorable`: sentences without a score."""
+        """See `Scorer.unscorable`: a sentence is unscorable if the test gives no score for it."""
         source = self._log_probs
         return [
             None
@@ -82,13 +86,15 @@ class MockModel(LanguageModel):
 
 
 class TableModel(LanguageModel):
-    """Model whose score is a sum of random numbers, one for each word and each pair of neighbours.
+    """Model whose score is a sum of random numbers.
+
+    Each word has a number, and each pair of adjacent words has a number.
 
     Args:
         seed: seed of the numbers; models with different seeds disagree.
         says: information about replacements. `exact`: exact scores. `estimate`: the random number
-            of the new word. `bound`: the sum of the random numbers up to the new word, as in
-            left-to-right models.
+            of the new word, as an estimate. `bound`: the sum of the random numbers up to the new
+            word, as an upper bound of the score; left-to-right models have similar bounds.
         draft_error: maximum error of the scores of a draft with effort 0, nats; None for no draft.
             A draft is a cheaper model that estimates the scores; more effort reduces the errors.
 
@@ -117,7 +123,7 @@ class TableModel(LanguageModel):
         return _number(self.seed, words)
 
     def score(self, sentence: Sentence, stop: int | None = None) -> float:
-        """Return the score of the words before `stop`, nats."""
+        """Return the score of the words before position `stop` (by default all words), nats."""
         words = sentence.words[:stop]
         pairs = pairwise(words)
         total = sum(map(self.number, words)) + sum(self.number(*pair) / 3 for pair in pairs)
@@ -139,7 +145,7 @@ class TableModel(LanguageModel):
         unknown = np.full(len(words), np.nan)
         if self.says == "exact":
             return Replacements.all_exact(np.array([self.score(s) for s in changed], np.float64))
-        # One pass, as in a network
+        # Count one sequence, as a network would
         count(1, len(sentence))
         if self.says == "estimate":
             numbers = np.array([self.number(word) for word in words], np.float64)
@@ -165,12 +171,14 @@ def _number(seed: int, words: tuple[str, ...]) -> float:
 
 
 class ToyModel(LanguageModel):
-    """Letter bigram model with random probabilities, which add up to 1 over all sentences.
+    """Letter bigram model with random probabilities.
+
+    The probabilities of all possible sentences add up to 1.
 
     It scores the letters, the spaces between words, and the end of the sentence. It ignores the end
     mark, for example a full stop. All characters outside `LETTERS` count as the same letter. The
-    upper bound of a replacement is the
-    log-probability of the words up to the new word, as in left-to-right models.
+    upper bound of a replacement is the log-probability of the words up to the new word, as in
+    left-to-right models.
 
     Args:
         seed: seed of the probabilities; models with different seeds disagree.
@@ -244,9 +252,10 @@ def _spell(text: str) -> tuple[int, ...]:
 
 
 def _transitions(seed: int) -> FloatArray:
-    """Draw log p(next | character), (n, n), nats.
+    """Draw log p(next character | character), (n, n), nats.
 
-    After a space or boundary, only letters have positive probabilities.
+    A boundary is the start or the end of a sentence. After a space or a boundary, only letters have
+    positive probabilities.
     """
     rng = np.random.default_rng(seed)
     n_letters = len(LETTERS) + 1

@@ -1,8 +1,8 @@
 """Artificial participants who take part in a study concurrently, over the server's protocol.
 
 The participants test a study that `contstim collect` serves, from joining to the completion code.
-If the server or the network fails, the participants repeat requests. A journal stores the
-acknowledged answers.
+If the server or the network fails, the participants repeat requests. A journal, a file on this
+machine, stores the answers that the server has acknowledged.
 
     people = artificial_participants(trials, scores, "my model", seed=1)
     responses = take_part(people, RunSettings("http://127.0.0.1:8000", 20), Path("run.journal"))
@@ -78,15 +78,16 @@ def take_part(
     The participants join one after another, so that each of them gets the same group in every run.
     Then they answer concurrently.
 
-    The file `journal` stores acknowledged answers. If the file exists, the interrupted run of this
-    file is resumed. `progress` receives the completed and the total number of participants.
+    The file `journal` stores the answers that the server has acknowledged. If the file exists, the
+    interrupted run that wrote it is resumed. `progress` receives the completed and the total number
+    of participants.
 
     Returns:
-        The acknowledged responses.
+        The responses that the server has acknowledged.
 
     Raises:
-        InputError: if the address is invalid, if the trials of the study differ from those of
-            `people`, or if the journal cannot be used or belongs to another run.
+        InputError: if the address is invalid; if the trials of the study differ from those of
+            `people`; if the journal cannot be used; or if the journal belongs to another run.
         WorkerError: if the server refuses a request or does not respond.
     """
     check_web_address(settings.url)
@@ -240,9 +241,11 @@ class _Run:
 
 
 class Journal:
-    """File with one event per line, from which the states of all participants are restored.
+    """File from which the states of all participants are restored when a run is resumed.
 
-    The first line stores `run`, the settings that must be the same when the run is resumed.
+    The first line stores `run`, the settings that must not change before the run is resumed. Each
+    other line is an event: a participant joined, the server acknowledged answers, or a participant
+    completed the study.
 
     Attributes:
         joined: number of a participant who has joined → name, secret, group and seed from the

@@ -1,5 +1,8 @@
 """Guarantees of every platform, as tests to inherit.
 
+A platform, such as jsPsych, shows trials to participants. An exporter writes the trials in the
+format of the platform. A reader reads the answers that the platform has stored.
+
     class TestMine(PlatformContract):
         platform = PLATFORM
 
@@ -8,8 +11,8 @@
 
 Tests of a platform without a reader inherit `ExportContract`. Tests of a platform without an
 exporter inherit `ReadContract`. If the exported tables have the columns `list_name`, `trial_id`,
-`left`, `left_sentence` and `right_sentence`, no further definitions are needed. A list contains the
-trials of one group.
+`left`, `left_sentence` and `right_sentence`, no further definitions are needed. A list, named in
+`list_name`, contains the trials of one group.
 """
 
 from __future__ import annotations
@@ -91,11 +94,11 @@ TRIALS = tuple(
     for number, condition in enumerate(Condition)
     for again in (0, 1)
 )
-"""Trials of two groups, each with two trials of each condition."""
+"""Trials of two groups. Each group has two trials of every condition."""
 
 
 class PlantedAnswers:
-    """Random ratings of participants. Tests compare these with the ratings that a reader returns.
+    """Random ratings of participants, which a reader must return unchanged.
 
     Attributes:
         responses: responses in the order of calls of `press`. Ratings go from 1 (certainly
@@ -153,8 +156,8 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-# Participants see the sentences of the table of trials, whatever characters these contain. Exports
-# never overwrite other files
+# Participants see the sentences of the table of trials unchanged, even with special characters. An
+# export never overwrites files of other programs, or exports to other platforms
 class ExportContract:
     """Guarantees of every export. Inherit it, and define the platform.
 
@@ -180,7 +183,7 @@ class ExportContract:
         return exporter.run(trials, out, exporter.options(**exporter.fixed, **self.settings))
 
     def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
-        """Return the rows of each list, from all tables with a column trial_id."""
+        """Return list → rows, from all exported tables that have the column `trial_id`."""
         tables = map(read_csv_rows, sorted(folder.rglob("*.csv")))
         rows = [row for row in chain.from_iterable(tables) if row.get("trial_id")]
         return grouped(("/".join(row[name] for name in self.list_columns), row) for row in rows)
@@ -226,7 +229,7 @@ class ExportContract:
         except InputError as error:
             refusal = str(error)
         if refusal:
-            # A refused sentence: the message names its trial, and no file is written
+            # The message must name the trial of the refused sentence, and no file may be written
             assert trials[0].trial_id in refusal
             assert trials[1].trial_id not in refusal
             assert list(tmp_path.iterdir()) == []
@@ -250,7 +253,7 @@ class ExportContract:
         ("files", "message"),
         [
             ({"index.html": "mine", "README.md": "mine"}, "contains other files"),
-            # An export to another platform, with a file that is needed to read answers from there
+            # An export to another platform. Its file `key.csv` is needed to read the answers
             (
                 {
                     "key.csv": "tag,trial_id",
@@ -278,7 +281,8 @@ class ExportContract:
         assert contents(tmp_path) == {**contents_before, "out/notes.txt": b"added"}
 
 
-# A reader returns each answer with its side, position, participant and group
+# A reader returns each answer with the sides of the sentences, the position of the trial, the
+# participant and the group
 class ReadContract:
     """Guarantees of every reader. Inherit it, and define the platform and `data`.
 
@@ -325,7 +329,7 @@ class ReadContract:
         self.prepare(out / "out")
         lists = self.lists(out / "out")
         answers = PlantedAnswers(TRIALS)
-        # Hostile names first, so that they occur on every platform
+        # Names with special characters are first, so that they occur even if there are few lists
         names = [*NAMES, *(f"p{n}" for n in range(len(lists)))]
         people = dict(zip(names, lists, strict=False))
         return self.data(out / "out", out, answers, people), answers

@@ -1,4 +1,6 @@
-"""Detection of questions and incomplete sentences from tags (English).
+"""Detect questions and incomplete sentences (English), from the tags of words.
+
+A tag is a part of speech with features, such as `VVZ`: verb, third person singular.
 
     How might you decide who should be admitted     question: no subject before the verb
     But is a major shift in our future              incomplete: the subject is missing
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Finite forms of be, do, have and other verbs, and modal verbs
+# Finite forms of `be`, `do`, `have` and all other verbs; and modal verbs (VM0)
 FINITE = frozenset("VBB VBD VBZ VDB VDD VDZ VHB VHD VHZ VVB VVD VVZ VM0".split())
 INFINITIVE = frozenset("VBI VDI VHI VVI".split())
 _AUXILIARY = FINITE - {"VVB", "VVD", "VVZ"}
@@ -31,8 +33,8 @@ _BEFORE_NOUN = frozenset("AJ0 AJC AJS CRD ORD".split()) | _DETERMINER
 _NOMINAL = _NOUN | _BEFORE_NOUN | {"PNP", "PNI", "PNX", "EX0"}
 _ADVERB = frozenset({"AV0", "XX0"})
 
-# Words that are not verbs: words with endings of nouns, adjectives and adverbs, and words with a
-# hyphen. Words with a hyphen after a prefix may be verbs: re-register, co-occurs
+# Words with endings of nouns, adjectives or adverbs are not verbs. Nor are words with a hyphen,
+# unless the hyphen follows a prefix: `re-register`, `co-occurs`
 _NO_VERB = re.compile(
     r"^(?!(?:co|re|de|pre|out|over|under)-).+-"
     r"|(?:[st]ion|ic|al|ity|ness|ism|ist|logy|ous|ive|[ai]ble|ly)s?$"
@@ -40,7 +42,8 @@ _NO_VERB = re.compile(
 _QUESTION_LEADS = frozenset("so then now well first second finally or".split())
 _NO_LEADS = frozenset("nor neither either both".split())  # "Nor is it true" is a statement
 _SUBJECTS = frozenset("i you we they".split())
-_OF_COMPARISON = frozenset("as than like".split())  # tagged as conjunctions, often without a clause
+# These words are tagged as conjunctions, but often no clause follows
+_OF_COMPARISON = frozenset("as than like".split())
 _BEFORE_DATES = frozenset("by in since until from between".split())
 _AFTER_NUMBERS = frozenset("million billion trillion percent".split())
 _COUNTED = frozenset("years months weeks days".split())
@@ -49,7 +52,7 @@ _QUANTITY = frozenset("CRD DT0 AT0 AJ0 ORD DTQ".split())
 
 
 def is_finite(tag: str) -> bool:
-    """Return True for tags of the present or past tense and of modal verbs.
+    """Return True for a tag of the present or past tense, or of a modal verb.
 
     A contraction has several tags, such as VBZ+XX0 for isn't. One finite tag is sufficient.
     """
@@ -62,11 +65,12 @@ def may_be_verb(word: str) -> bool:
 
 
 def has_order_of_question(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Return True if a sentence has the word order of a question or lacks a subject.
+    """Return True if a sentence has the word order of a question, or lacks a subject.
 
     Such sentences are wh-questions, questions with "do" or "have", questions after a conjunction
-    ("But is …"), and wh-clauses without a main clause. `filters.whole_statement` detects other
-    sentences that begin with a verb ("Is it true"). Words must be in lower case.
+    ("But is …"), and wh-clauses without a main clause. They do not include other sentences that
+    begin with a verb ("Is it true"), which `filters.whole_statement` detects. Words must be in
+    lower case.
     """
     start = _count_lead_words(words, tags)
     tags = [tag.split("+")[0] for tag in tags]
@@ -89,7 +93,10 @@ def _count_lead_words(words: Sequence[str], tags: Sequence[str]) -> int:
 
 
 def _is_wh_question(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Return True if a sentence with an initial wh-word is a question or lacks a main clause."""
+    """Return True if a sentence is a question, or lacks a main clause.
+
+    The sentence must begin with a wh-word.
+    """
     if words[0] == "that" or is_exclamation(words):
         return False
     if words[0] == "which" and not {*tags[1:2]} <= _NOUN | _BEFORE_NOUN | {"PRF"}:
@@ -125,7 +132,7 @@ def _skip(tags: Sequence[str], start: int, skipped: frozenset[str]) -> int:
 
 
 def n_main_verbs(words: Sequence[str], tags: Sequence[str]) -> int:
-    """Count finite verbs, and subtract one for each subordinate clause inside the sentence."""
+    """Count finite verbs, and subtract one for each subordinate clause after the first word."""
     finite = [is_finite(tag) for tag in tags]
     inner = sum(
         tag.split("+")[0] in _SUBORDINATE
@@ -148,7 +155,10 @@ def is_subordinate(words: Sequence[str], tags: Sequence[str]) -> bool:
 
 
 def lacks_a_part(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Return True if a sentence in lower case lacks a date, a number or a preposition's object."""
+    """Return True if a sentence lacks a date, a number or the object of a preposition.
+
+    Words must be in lower case.
+    """
     return (
         _lacks_date(words, tags)
         or any(_lacks_number(words, tags, index) for index in range(len(words)))
@@ -171,7 +181,7 @@ def _lacks_date(words: Sequence[str], tags: Sequence[str]) -> bool:
     if not (noun < end if words[0] == "by" else end == noun + 1):
         return False
     verb = _skip(tags, end, _ADVERB)
-    # Without another finite verb, a word tagged as a participle may be in the past tense
+    # If no other word is a finite verb, a word tagged as a participle may be in the past tense
     may_be_past = verb < len(tags) and tags[verb] == "VVN" and not any(map(is_finite, tags))
     if verb >= len(tags) or not (is_finite(tags[verb]) or may_be_past):
         return False

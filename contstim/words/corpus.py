@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 # Signs that are removed around words. The hyphen is not removed, because it may be a minus. The
-# full stop is not removed, because it may end an abbreviation
+# full stop is not removed here, because it may end an abbreviation
 _PUNCTUATION = "\"'“”‘’«»()[]{}<>,;:*_…–—!?"
 # NLTK's Punkt does not know end marks of non-Latin scripts, such as `。`. So texts are first split
 # at these marks, which do not occur in abbreviations
@@ -37,14 +37,19 @@ _SENTENCE_SPAN = regex.compile(
 )
 
 _MIN_SHARE = 0.01
-"""Minimum share of tokenised lines in a tokenised text; misprints cause lower shares."""
+"""A text counts as tokenised if at least this share of its examined lines is tokenised.
+
+In other texts, a few lines may look tokenised because of misprints.
+"""
 
 # For speed, examine the first 10,000 lines, and then one line in ten
 _FIRST_LINES, _STRIDE = 10_000, 10
 
-# A line without any of these strings cannot match `_TOKENISED`, which is slower
+# Search these strings first, because `_TOKENISED` is slower. A line that contains none of them
+# cannot match `_TOKENISED`
 _PARTS = (" ,", " .", " n't", " n’t", " '", " ’", "``", "-LRB-", "-RRB-", "@-@", " 、", " 。")
-# The pattern matches neither the ellipsis `. . .`, nor the signs before which French has a space
+# The pattern does not match the ellipsis `. . .`. It also does not match signs before which French
+# has a space, such as `!`
 _TOKENISED = re.compile(
     r"(?<=[^\s.,]) [,.、。](?! \.)(?!\S)"
     r"|(?<=\w) (?:n['’]t|['’](?:s|re|ve|ll|d|m))(?!\S)"
@@ -60,7 +65,9 @@ def is_tokenised(line: str) -> bool:
 
 @dataclass
 class TextNotes:
-    """Counts of changed lines and of tokenised lines of a text; for a table, counts of cells.
+    """Counts of the changed lines and of the tokenised lines of a text.
+
+    In a table of sentences, each cell with a sentence counts as a line.
 
     Attributes:
         examined: number of lines examined for tokenisation.
@@ -98,7 +105,8 @@ class TextNotes:
     def facts(self) -> dict[str, float]:
         """Facts for a record: number of normalised lines, and share of tokenised lines.
 
-        The number is omitted if no line was changed, and the share if `is_tokenised` is False.
+        The number is omitted if no line was changed. The share is omitted if `is_tokenised` is
+        False.
         """
         facts: dict[str, float] = {"normalised": self.normalised} if self.normalised else {}
         return facts | ({"tokenised": self.tokenised / self.examined} if self.is_tokenised else {})

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("“", "”"), ("«", "»"))
 _HIGH_PROBABILITY = 0.9  # results with a higher probability count as certain
-_MAIN_SHARE = 0.5  # minimum share of a word's occurrences that have its main tag
+# A tag is a part of speech. A word's main tag is the tag of at least this share of its occurrences
+_MAIN_SHARE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +37,8 @@ class SentenceRule:
     Attributes:
         reason: reason for a rejection, such as "a word occurs twice".
         loosened_by: setting that loosens or removes the rule, for messages.
-        looser: function that returns looser setting → rule with this setting; None if the rule can
-            only be removed.
+        looser: function that returns a dictionary: looser setting → rule with this setting. None if
+            the rule can only be removed.
         fresh: function that returns a copy of the rule without remembered sentences; None if the
             rule remembers no sentences.
     """
@@ -50,7 +51,7 @@ class SentenceRule:
 
 
 def word_count(words: int, max_words: int | None = None) -> SentenceRule:
-    """Require that a sentence has `words` to `max_words` words; by default exactly `words` words.
+    """Require from `words` to `max_words` words; by default exactly `words` words.
 
     Raises:
         InputError: if `words` is below 1 or above `max_words`.
@@ -86,7 +87,10 @@ def in_vocabulary(vocabulary: Vocabulary) -> SentenceRule:
 
 
 def without(phrases: Iterable[str]) -> SentenceRule:
-    """Exclude sentences that contain a word or phrase as whole words; case is ignored."""
+    """Exclude sentences that contain one of `phrases`, which may be single words.
+
+    Only whole words match; case is ignored.
+    """
     # Spaces on both sides, so that "art" does not match "start" or "artist"
     spaced = [f" {' '.join(phrase.lower().split())} " for phrase in phrases]
 
@@ -98,7 +102,7 @@ def without(phrases: Iterable[str]) -> SentenceRule:
 
 
 def not_in(sentences: Iterable[Sentence]) -> SentenceRule:
-    """Exclude the sentences of another text, such as training text; ignore end marks."""
+    """Exclude `sentences`, such as those of a training text; end marks are ignored."""
     seen = {sentence.words for sentence in sentences}
     return SentenceRule(
         "it occurs in an excluded text, such as a training text",
@@ -110,7 +114,7 @@ def not_in(sentences: Iterable[Sentence]) -> SentenceRule:
 def finite_verb(table: TagTable) -> SentenceRule:
     """Require a verb in the present or past tense, or a modal verb (English).
 
-    The tagset must be the basic tagset of the British National Corpus (C5).
+    The table must have the basic tagset of the British National Corpus (C5).
     """
 
     def rejects(sentence: Sentence) -> bool:
@@ -125,7 +129,7 @@ def finite_verb(table: TagTable) -> SentenceRule:
 def whole_statement(table: TagTable) -> SentenceRule:
     """Exclude subordinate clauses, incomplete sentences, and questions without question mark.
 
-    The tagset must be the same as for `finite_verb`.
+    The table must have the tagset that `finite_verb` requires.
     """
 
     def rejects(sentence: Sentence) -> bool:
@@ -274,8 +278,8 @@ def costs_of_rules(
     loosenings: dict[SentenceRule, Mapping[str, SentenceRule | None]] = {
         rule: rule.looser() if rule.looser else {rule.loosened_by: None} for rule in rules
     }
-    # Apply stateless rules only once, for speed. A sentence that breaks two of them is not a
-    # candidate, because only one rule is loosened at a time
+    # Stateless rules remember no sentences. For speed, apply them only once. A sentence that breaks
+    # two stateless rules is not a candidate, because only one rule is loosened at a time
     stateless = [rule for rule in rules if rule.fresh is None]
     candidates: list[tuple[Sentence, SentenceRule | None]] = []
     for sentence in sentences:

@@ -99,9 +99,9 @@ def read_frequencies(path: Path | str) -> WordFrequencies:
     """Read frequencies from a text, from a table, or from a trained word-level model.
 
     Args:
-        path: text with one sentence per line; table with the columns word and count; or word-level
-            model trained by contstim. Training stores the counts next to an ARPA file, or in the
-            folder of a recurrent model.
+        path: text with one sentence per line; table with the columns `word` and `count`; or
+            word-level model trained by contstim. The training of a word-level model stores counts:
+            next to the ARPA file of an n-gram model, or in the folder of a recurrent model.
 
     Raises:
         InputError: if the file cannot be read, lacks a column, names a word twice, or has an
@@ -122,7 +122,7 @@ def frequency_file(path: Path | str) -> Path:
 
 def _read_counts(path: Path, source: str) -> WordFrequencies:
     table = read_table(path)
-    # The tables of word-level models count first words and other words separately
+    # The tables of word-level models count first words of sentences and other words separately
     of_model = "count" not in table and {*_COUNT_COLUMNS} <= table.keys()
     columns = _COUNT_COLUMNS if of_model else ("count",)
     readers: dict[str, Reader] = {"word": (text, "word")}

@@ -151,7 +151,7 @@ class Sentence:
         if not isinstance(text, str):
             raise SentenceError(f"{shortened(text)} is not a sentence; expected a text with words.")
         text = normalise_text(text).strip()
-        # This test is for speed, because nearly all texts end in one of three marks
+        # For speed, test `END_MARKS` first, because nearly all texts end in one of these marks
         bare, end = (text[:-1], text[-1]) if text.endswith(END_MARKS) else split_end(text)
         words = tuple(bare.split())
         if not words:
@@ -217,28 +217,28 @@ class Sentence:
         return self.text
 
 
-# Patterns for the Unicode names of end marks; other marks count as full stops
+# Patterns for the Unicode names of end marks. A mark with another name counts as a full stop
 _QUESTION_MARKS = re.compile("QUESTION|INTERROBANG")
 _SHOWN_MARKS = re.compile("QUESTION|INTERROBANG|EXCLAMATION|ELLIPSIS")
 
 
 def repeats(words: Iterable[str], repeatable: frozenset[str] = frozenset()) -> bool:
-    """Return True if a word that is not repeatable occurs twice, compared in lower case."""
+    """Return True if a word outside `repeatable` occurs twice, compared in lower case."""
     unrepeatable = [w for w in map(str.lower, words) if w not in repeatable]
     return len(set(unrepeatable)) < len(unrepeatable)
 
 
 def all_but_one(words: tuple[str, ...]) -> set[tuple[int, tuple[str, ...]]]:
-    """For each position of a word sequence, return the position and the words at other positions.
+    """For each position in `words`, return the position and the words at all other positions.
 
     Two different sequences of equal length share an entry only if they differ by one word.
     """
     return {(index, words[:index] + words[index + 1 :]) for index in range(len(words))}
 
 
-# Inside a sentence, a special token would mark the start or end of a text, or a masked word. So
-# vocabularies contain no special tokens. If a sentence contains one, a model reads the token as
-# plain text, or refuses the sentence.
+# For a language model, a special token marks the start or end of a text, or a masked word. So
+# vocabularies contain no special tokens. If a sentence contains a special token, a model reads the
+# token as plain text, or refuses the sentence.
 SPACE_SIGN = "▁"
 """Character that SentencePiece writes for a space."""
 

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 START, END = "^", "$"
 """Tags before the first word and after the last word."""
 
-_MIN_TAG_SHARE = 0.5  # minimum share of a new word's occurrences with the tag of the replaced word
+# A new word can replace another word if at least this share of its occurrences have the tag of the
+# other word
+_MIN_TAG_SHARE = 0.5
 SELDOM = 20
 """A tag pair is odd if its expected count, divided by its observed count, exceeds this value.
 
@@ -46,7 +48,7 @@ The expected count assumes that adjacent tags are independent.
 """
 _MAX_CACHED_SENTENCES = 10_000
 _MAX_CACHED_WORDS = 200_000
-_MIN_SHARE_LISTED = 0.5  # if a table lists this share of some words, it is for their language
+_MIN_SHARE_LISTED = 0.5  # a table is for the language of a text if it lists this share of its words
 _PSEUDOCOUNT = 0.1  # added to the count of every tag pair
 
 
@@ -114,8 +116,8 @@ class TagTable:
     def shares(self, word: str, *, initial: bool = False) -> Mapping[str, float]:
         """Return the share of each tag among a word's occurrences; empty for an unlisted word.
 
-        At the start of a sentence (`initial`), a capital does not indicate a name. Occurrences of
-        the word in lower case then count, too.
+        At the start of a sentence (`initial`), a capital does not indicate a name. So occurrences
+        of the word in lower case count, too.
         """
         key = word, initial
         if key in self._shares:
@@ -162,13 +164,13 @@ class TagTable:
         return word in self._counts or word.lower() in self._counts
 
     def share_listed(self, words: Collection[str]) -> float:
-        """Return the share of words that the table has; 1 if there are no words."""
+        """Return the share of `words` that the table lists; 1 if there are no words."""
         return sum(map(self.lists, words)) / len(words) if words else 1.0
 
     def fits(self, words: Collection[str]) -> bool:
-        """Return whether the table lists at least half of the words.
+        """Return True if the table lists at least half of the words.
 
-        If it does not, the words are in another language.
+        Otherwise the words are probably in another language than the table.
         """
         return self.share_listed(words) >= _MIN_SHARE_LISTED
 
@@ -280,7 +282,10 @@ class TagTable:
     def _extend_best(
         self, rows: Mapping[str, tuple[float, tuple[str, ...]]], tag: str, share: float
     ) -> tuple[float, tuple[str, ...]]:
-        """Extend the likeliest sequence by a tag; return log-probability (+ constant) and tags."""
+        """Extend all sequences by a tag, and return the likeliest extended sequence.
+
+        The result is the log-probability of this sequence, plus a constant, and its tags.
+        """
         extended = ((p + self._log_share(last, tag), row) for last, (p, row) in rows.items())
         log_prob, row = max(extended)
         # p(word | tag) = p(tag | word) · p(word) / p(tag); p(word) is the same for all sequences
@@ -318,8 +323,8 @@ def read_tags(path: Path | str) -> TagTable:
 
     Args:
         path: treebank in the format of Universal Dependencies (`.conllu`), or table with the
-            columns word, tag and count, and optional columns lemma and kinds. Tags of a treebank
-            are parts of speech with features, such as `NOUN Case=Nom|Number=Sing`.
+            columns `word`, `tag` and `count`, and optional columns `lemma` and `kinds`. Tags of a
+            treebank are parts of speech with features, such as `NOUN Case=Nom|Number=Sing`.
 
     Raises:
         InputError: if the file cannot be read, or a line has another format.
@@ -341,7 +346,7 @@ def _read_treebank(path: Path) -> TagTable:
 
 
 def _treebank_sentences(path: Path) -> Iterator[list[tuple[str, str, str]]]:
-    """For each sentence, yield the word, tag and lemma of each word, without punctuation."""
+    """Yield each sentence as a list of (word, tag, lemma); punctuation marks are left out."""
     sentence: list[tuple[str, str, str]] = []
     for line in read_lines(path):
         if line.startswith("#"):

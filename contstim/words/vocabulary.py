@@ -1,4 +1,8 @@
-"""Vocabulary: words that may occur at the start of a sentence, later, and several times."""
+"""Vocabulary: three lists of words.
+
+The lists contain words that may start a sentence, words that may occur at later positions, and
+words that may occur several times in a sentence.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
 
     from contstim.files.arrays import BoolArray
 
-#: English articles and prepositions.
+#: English articles and prepositions, which may occur several times in a sentence.
 REPEATABLE_ENGLISH = frozenset(
     Path(__file__).with_name("repeatable_english.txt").read_text(encoding="utf-8").split()
 )
@@ -49,7 +53,7 @@ class Vocabulary:
     Attributes:
         initial: words that may start a sentence, usually capitalised.
         inner: words that may occur at all other positions.
-        repeatable: words that may occur several times in a sentence, in lower case.
+        repeatable: words that may occur several times in a sentence; stored in lower case.
 
     Raises:
         VocabularyError: if there is no word, or a word is invalid (see `WORDS_ARE`), contains a
@@ -103,7 +107,7 @@ class Vocabulary:
     def restrict(
         self, are_known: Callable[[Sequence[str]], BoolArray]
     ) -> tuple[Vocabulary, tuple[str, ...]]:
-        """Return the vocabulary without unknown words, and the unknown words.
+        """Remove unknown words; return the smaller vocabulary, and the removed words.
 
         The function `are_known` returns a mask of known words, (n_words,).
 
@@ -179,7 +183,7 @@ class Vocabulary:
 
         Raises:
             CorpusError: if the file is missing, empty or not UTF-8.
-            VocabularyError: if a line holds several words, or there is no word.
+            VocabularyError: if a line holds several words; also see `Vocabulary`.
         """
         lists: dict[str, list[str]] = {name: [] for name in (*_HEADINGS, "")}
         heading = ""
@@ -229,7 +233,7 @@ def require_single_word(line: str, path: Path | str) -> None:
 
 
 def read_repeatable(path: Path | str) -> frozenset[str]:
-    """Read repeatable words, in lower case, from a plain list or a vocabulary file.
+    """Read repeatable words from a plain list or a vocabulary file; return them in lower case.
 
     Raises:
         CorpusError: if the file is missing, empty or not UTF-8.

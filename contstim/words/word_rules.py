@@ -1,4 +1,4 @@
-"""Select words that are suitable for experiments from a text.
+"""Select the words of a text that are suitable for experiments.
 
 Text from the web or from books contains non-words: initials, parts of addresses, fragments from a
 tokenizer, words in capitals. Three criteria decide whether a string is a suitable word:
@@ -42,16 +42,16 @@ if TYPE_CHECKING:
 APOSTROPHES = "'’ʼ׳״"
 _JOINERS = f"{APOSTROPHES}-‐·\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 _BETWEEN_PARTS = re.compile(f"[{re.escape(_JOINERS)}]")
-# Letters with their marks, and single joiners between them
+# Letters with their marks. Between two letters, a single joiner (apostrophe or hyphen) is allowed
 _LETTERS = regex.compile(rf"\p{{L}}[\p{{L}}\p{{M}}]*(?:[{re.escape(_JOINERS)}][\p{{L}}\p{{M}}]+)*")
-_PART_START = regex.compile(r"^(?:Ma?c(?=\p{Upper}))?.")  # first letter, also after Mc or Mac
+_PART_START = regex.compile(r"^(?:Ma?c(?=\p{Upper}))?.")  # first letter; `McD` in `McDonald`
 _WRITTEN_TOGETHER = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"}
 # Some letters occur with every script. Their Unicode names begin with these words
 _OF_NO_SCRIPT = {"MODIFIER", "COMBINING"}
 NAMES_ARE_CAPITALISED = 0.95
 """A word is a name if at least this share of its occurrences inside sentences is capitalised."""
 MANY_NAMES = 0.12
-"""If the share of names inside sentences is above this limit, capitals do not indicate names.
+"""If names are more than this share of the words inside sentences, capitals do not indicate names.
 
 English textbooks have a share of 0.06. German texts exceed the limit, because all nouns have
 capitals.
@@ -94,7 +94,7 @@ class WordRules:
         short_words: all short words of the language. Other lower-case words of the same lengths are
             abbreviations.
         common: words that are never names, such as `why`. In a small text, such a word may occur
-            only at the start of sentences, with a capital.
+            only at the start of sentences, and its capital would indicate a name.
         unfinished: words that cannot end a sentence, such as `the`.
         blocked: words that are unsuitable for experiments.
         excluded: further words that the user excludes.
@@ -155,7 +155,7 @@ class WordRules:
         return None if _is_well_capitalised(word) else Reason.CAPITALS
 
     def is_capitalised(self, word: str) -> bool:
-        """Return True if a word begins with a capital, except words such as I and I'm."""
+        """Return True if a word begins with a capital; False for words such as `I` and `I'm`."""
         return word[0] != word[0].lower() and _parts(word)[0] not in (self.single_letters or ())
 
     def is_name(self, word: str, inside: Counter[str]) -> bool:
@@ -174,7 +174,7 @@ class WordRules:
         return self._address.search(sentence.bare) is not None
 
     def unwanted(self, word: str) -> Reason | None:
-        """Return the reason why a word or a part of the word is excluded or blocked, or None."""
+        """Return why a word, or a part of it, is excluded or blocked; None if it is neither."""
         parts = {word.lower(), *_parts(word.lower())}
         if parts & self.excluded:
             return Reason.EXCLUDED
@@ -207,7 +207,7 @@ class DroppedWord:
 
 @dataclass(frozen=True)
 class TextWords:
-    """The words of a text, sorted into suitable and excluded words.
+    """The suitable words of a text, and the words that were left out.
 
     Attributes:
         names: all names in the text, most frequent first.
@@ -263,7 +263,8 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
             return reason
         if counts[position][word] < min_count:
             return Reason.RARE
-        # At the start, a mostly capitalised word is usually part of a name: "Journal of …"
+        # At the start of a sentence, a word is usually part of a name if most of its occurrences
+        # inside sentences are capitalised: "Journal of …"
         is_common = word.lower() in rules.common or len(word) == 1  # such as "I"
         mostly_capitalised = inside[word] > inside[word.lower()] and not is_common
         if word in names or (position == "initial" and mostly_capitalised):
@@ -300,7 +301,9 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
 
 
 def read_words(path: Path | str) -> frozenset[str]:
-    """Read a list of words in lower case, one per line; skip lines that begin with #.
+    """Read a list of words, one per line, and return the words in lower case.
+
+    Lines that begin with `#` are skipped.
 
     Raises:
         CorpusError: if the file is missing, empty or not UTF-8.
@@ -318,7 +321,7 @@ def _scripts(word: str) -> set[str]:
     # The Unicode name of a letter begins with its script
     scripts = {unicodedata.name(sign, "").partition(" ")[0] for sign in filter(str.isalpha, word)}
     written_together = scripts & _WRITTEN_TOGETHER
-    # Japanese and Korean words mix several scripts, which count as one
+    # Japanese and Korean words mix several scripts, which count as one script
     return scripts - _OF_NO_SCRIPT - written_together | ({"CJK"} if written_together else set())
 
 
@@ -327,7 +330,7 @@ def _parts(word: str) -> list[str]:
 
 
 def _is_well_capitalised(word: str) -> bool:
-    """Return True if capitals only begin the word's parts, or follow Mc or Mac.
+    """Return True if all capitals are at the start of the word's parts, or follow `Mc` or `Mac`.
 
     If a part has a capital, the first part must also have a capital: `vi-Strauss` is a fragment.
     """
