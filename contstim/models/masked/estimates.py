@@ -26,8 +26,8 @@ vector: the weighted sum of the four log-probability vectors over the vocabulary
 Under `chain-mixture`, the same four passes give H(V) for all sets V of visible words that do not
 contain x. A walk makes the words of a masked sentence visible one by one. Its value is the product
 of the probabilities of the words in V, or 0 if the visible words are never exactly V. H(V) is the
-mean value of all walks; see `plan`. From V, a walk makes x visible next with probability 1/(3 -
-|V|). The words that become visible after x have probabilities of at most 1, so the bound is
+mean value of all walks; see `plan`. From V, a walk makes x visible next with the probability
+1/(3 - |V|). The words that become visible after x have probabilities of at most 1, so the bound is
 
     log of  1/3 p(x | _ _ _) H() + 1/2 p(x | The _ _) H(The) + 1/2 p(x | _ _ sleeps) H(sleeps)
             + p(x | The _ sleeps) H(The, sleeps).
