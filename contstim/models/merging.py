@@ -2,7 +2,7 @@
 
 On a GPU, a small batch takes as long as a larger one. So when several searches run in one process,
 each search waits at its next network call. One batch then computes the calls of all searches. In
-this diagram, time runs from left to right:
+this diagram, time runs from left to right, and a search waits from `.` until the end of the batch:
 
     search 0    Python  call .                 Python  call .
     search 1                   Python  call .                 Python  call .

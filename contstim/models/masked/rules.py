@@ -385,7 +385,8 @@ class MaskedRule:
             normalised within its class; see `boundaries`.
         end_scored: whether the end mark is scored; if not, it is always visible.
         sampled: template that describes estimated scores, with `{seed}` and `{pass_budget}`; empty
-            for rules that never sample. Only rules that sample have drafts, see `draft_plan`.
+            for rules that never sample. Only rules that sample have drafts, which are rough
+            estimates; see `draft_plan`.
         mixture: whether the score is the log of a mean probability over orders, see `Mixture`.
         context: function that selects the tokens to hide in the extra pass of
             `estimates.estimate`.

@@ -2,8 +2,8 @@
 
 The model is that of Chen & Goodman (1998, *An empirical study of smoothing techniques for language
 modeling*, TR-10-98), computed as in KenLM's `lmplz` (Heafield, Pouzyrevsky, Clark & Koehn 2013,
-*Scalable modified Kneser-Ney language model estimation*, section 3). Below, C. & G. and H. stand for these
-papers. An n-gram uw has the context u and the last word w. u' is u without its first word:
+*Scalable modified Kneser-Ney language model estimation*, section 3). Below, C. & G. and H. are
+these papers. An n-gram uw has the context u and the last word w. u' is u without its first word:
 
     adjusted count     a(uw) = count of uw in the text if uw has the highest order or begins
                                with <s>; otherwise, number of distinct words before uw (H. 3.2)
