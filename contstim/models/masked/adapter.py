@@ -53,7 +53,7 @@ class MaskedModel(SubwordModel):
       average.
     * `chain-unrestricted`: as `chain`, but word boundaries are not enforced.
     * `chain-sampled`: as `chain`, but the mean over 100 random orders, as in Golan et al. (2023).
-      The published numbers differ from these scores. They include a term for the end mark and are
+      The scores differ from the published numbers, which include a term for the end mark and are
       averages over all orders of the tokens in a word.
     * `pll-original`, `pll-word-l2r`, `pll-whole-word`, `pll-sentence-l2r`: see `rules`.
 

@@ -12,8 +12,8 @@ word is one token:
 Chain rules. Imagine a sentence whose words are all masked. Its words are uncovered, that is, made
 visible, one by one, in every possible order. Rule `chain` has a pass for each set of hidden words.
 The end mark is always visible. Consider the moment just before a random order uncovers a word. The
-weight of this word in a pass is the probability that exactly the words of the pass are hidden at
-this moment. The weights of each word add up to 1:
+weight of this word in a pass is the probability that exactly the words that the pass hides are
+still hidden at this moment. The weights of each word add up to 1:
 
     pass  The  dog  sleeps    terms of the score (hidden words are _)
     0      _   dog  sleeps    1/3 log p(The)

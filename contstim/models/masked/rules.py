@@ -15,10 +15,10 @@ number of tokens in each word. So two sentences with, for example, words of 1, 2
 compared on the same samples.
 
 A pass, one run of the network, hides a set of words and scores words of this set. In the exact mean
-over orders of n words, each word is scored in all sets of 1 word, of 2 words, …, and of n words
-that contain it. For each of these sizes, the weights of the word add up to 1/n. Log-probabilities
-differ far more between words than between the contexts of one word. A good sample therefore scores
-every word equally often. There are two kinds of samples:
+over orders of n words, a word is scored in every set that contains it. These sets have 1 to n
+words. For each size, the weights of the word in the sets of this size add up to 1/n.
+Log-probabilities differ far more between words than between the contexts of one word. A good sample
+therefore scores every word equally often. There are two kinds of samples:
 
 * An *order* scores each word once, in a set of random size (Golan et al., 2023).
 * A *cover* scores each word in sets of every size. For each size s, the words are put in random

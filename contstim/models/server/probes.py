@@ -9,8 +9,8 @@ Servers may have faults that give wrong scores without an error. A server may
 
 So a few short texts, the probes, are scored first. For each token of a probe, the server echoes a
 value, the token's log-probability. When the server generates text, it also reports the likeliest
-next tokens, the alternatives, with their values. The echoed values are compared with these. BOS is
-a token that begins every text:
+next tokens, the alternatives, with their values. The echoed values are compared with these. In
+this example, every text begins with the token BOS:
 
     tokens sent                    BOS     The     garden    er
     value echoed                   none    -2.1    -7.3     -0.4
