@@ -42,7 +42,8 @@ class Tally:
         total: total cost of networks.
         seconds: computing time of networks; for a server, the time until the server has answered.
             If several searches share a batch, the time of the batch is divided among the searches.
-        others_seconds: seconds for which this search waited for other searches; see `merging`.
+        others_seconds: seconds for which the search of this tally waited for other searches; see
+            `merging`.
     """
 
     report: Callable[[], object] = lambda: None
@@ -51,7 +52,8 @@ class Tally:
     others_seconds: float = 0.0
 
 
-# A context variable, so that each thread has separate tallies
+# Active tallies: the tallies of all `counting` statements around the current code. Each thread has
+# separate tallies, because this is a context variable
 _ACTIVE: ContextVar[tuple[Tally, ...]] = ContextVar("tallies", default=())
 
 
@@ -67,7 +69,7 @@ def within(variable: ContextVar[Any], value: object) -> Iterator[None]:
 
 @contextmanager
 def counting(tally: Tally) -> Iterator[Tally]:
-    """Add the costs of networks within a `with` statement to a tally.
+    """Within a `with` statement, add the costs of networks to a tally.
 
     If nested `with` statements use the same tally, the tally counts each cost once.
     """
@@ -77,7 +79,7 @@ def counting(tally: Tally) -> Iterator[Tally]:
 
 
 def count(rows: int, tokens: int, calls: int = 1) -> None:
-    """Report sequences passed through a network to the active tallies."""
+    """Add the cost of one or more batches to the active tallies, and call `Tally.report`."""
     for tally in _ACTIVE.get():
         tally.total += Cost(rows, tokens, calls)
         tally.report()
@@ -85,7 +87,7 @@ def count(rows: int, tokens: int, calls: int = 1) -> None:
 
 @contextmanager
 def timed() -> Iterator[None]:
-    """Report the computing time of a `with` statement to the active tallies."""
+    """Add the time that a `with` statement takes to `Tally.seconds` of the active tallies."""
     start = perf_counter()
     try:
         yield

@@ -31,22 +31,24 @@ CLASSIFIER_RULES = ("signed-confidence",)
 class Family:
     """Kind of model.
 
+    The specification `hf:gpt2` names a model: `hf` is its family and `gpt2` its location.
+
     Attributes:
         name: first part of a specification; it consists of lower-case letters and digits.
         summary: noun phrase for lists and messages.
-        loader: `module:attribute` of a function that returns a `Scorer`. Its arguments are the
-            location, `name` and the `options` below.
+        loader: `module:attribute` of a function that returns a `Scorer`. The function's arguments
+            are the location, `name` and the `options` below.
         rules: scoring rules. The first rule is the default, unless the loader has a default rule
-            for each kind of checkpoint. The `WORD_RULES` of word-level models are not passed to the
-            loader.
-        options: keyword arguments of the loader, in addition to `name`: `loading`, `family`,
-            `rule`, `context`, `end_mark` and fields of `Loading`. Only models of families with
-            `context` read a context before the first word.
+            for each kind of checkpoint. The `WORD_RULES` of word-level models, such as `lower`, are
+            not passed to the loader.
+        options: names of the loader's keyword arguments, without `name`. They can be `loading`,
+            `family`, `rule`, `context`, `end_mark` and the fields of `Loading`. Models can read a
+            context before the first word only if `options` contains `context`.
         endings: file endings that imply this family.
         is_path: whether the location must be an existing file or folder; ignored if `checker` is
             not empty.
         checker: `module:attribute` of a function that quickly refuses models that cannot be loaded.
-            Its arguments are the location and `trust_remote_code`.
+            The function's arguments are the location and `trust_remote_code`.
     """
 
     name: str

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     DeviceMap: TypeAlias = Literal["auto"] | Mapping[str, str | int]
 else:
     DeviceMap = Literal["auto"]  # the only value in commands and study files
-"""Distribution of a network over devices. `auto` fills the GPUs, then memory, then disk.
+"""Distribution of a network over devices. `auto` fills the GPUs, then main memory, then the disk.
 
 In Python, the value may also map parts of the network to devices, for example
 `{"transformer": 0, "lm_head": "cpu"}`.
@@ -50,7 +50,7 @@ class Loading:
     ] = None
     trust_remote_code: TrustRemoteCode = False
 
-    weights: bool = True  # if False, load only tokenizers and shapes; the model cannot score
+    weights: bool = True  # if False, load no weights; the model can tokenize, but not score
 
     def resolved(self) -> Loading:
         """Return the options with `auto` replaced by the actual device and precision.
@@ -80,10 +80,10 @@ DEFAULT_LOADING = Loading()
 
 
 def resolve_device(name: str) -> Device:
-    """Return `cpu` or `cuda`; `auto` is a GPU if PyTorch finds one.
+    """Return `cpu` or `cuda`; for `auto`, return `cuda` if PyTorch finds a GPU.
 
     Raises:
-        ModelError: if the name is not a `Device`, or PyTorch finds no GPU for `cuda`.
+        ModelError: if the name is not a `Device`, or if it is `cuda` and PyTorch finds no GPU.
     """
     import torch
 
@@ -94,10 +94,10 @@ def resolve_device(name: str) -> Device:
 
 
 def check_choice(field: str, value: str, choices: Any) -> None:
-    """Check that the value of a field is one of the choices, a `Literal`.
+    """Check that the value of a field is one of the values of the `Literal` `choices`.
 
     Raises:
-        ModelError: if the value is not one of the choices.
+        ModelError: if the value is not one of `choices`.
     """
     if value not in get_args(choices):
         names = ", ".join(get_args(choices))

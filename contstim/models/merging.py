@@ -1,13 +1,14 @@
 """Batches of network calls from several searches.
 
 On a GPU, a small batch takes as long as a larger one. So when several searches run in one process,
-each search waits at its next network call. One batch then computes the calls of all searches.
+each search waits at its next network call. One batch then computes the calls of all searches. In
+this diagram, time runs from left to right, and a search waits from `.` until the end of the batch:
 
     search 0    Python  call .                 Python  call .
     search 1                   Python  call .                 Python  call .
     networks                                 batch                         batch
 
-A `NetworkCall` is merged with others only inside two `with` statements, `runner` and `merged`.
+A `NetworkCall` is merged with other calls only inside two `with` statements, `runner` and `merged`.
 Otherwise it is computed immediately. Only searches use `merged`.
 
 A third `with` statement, `alone`, prevents merging. Stored scores are computed within `alone`,
@@ -44,13 +45,14 @@ class NetworkCall:
     Attributes:
         budget: device, and maximum number of tokens of a batch, merged or not.
         ids: token ids, (b, l).
-        attention: attention mask, (b, l); None if there is no padding. None saves time: if there is
-            a mask, `transformers` checks the mask on the device, and the processor has to wait.
+        attention: attention mask, (b, l); None if there is no padding. A mask would cost time:
+            `transformers` checks the mask on the device, and the processor has to wait.
         compute: function that computes this call alone.
         compute_together: function that computes several calls of the network in one batch; each
             result equals that of `compute`, up to rounding.
         about: any other data of the call, for `compute_together`.
-        prefix_ids: tokens before each row in a merged batch.
+        prefix_ids: ids of the tokens before each row, which `ids` does not contain. `compute` can
+            take them from a cache; a merged batch reads them.
     """
 
     network: torch.nn.Module
@@ -83,12 +85,12 @@ def runner(run: Callable[[NetworkCall], Answer]) -> AbstractContextManager[None]
 
 
 def merged() -> AbstractContextManager[None]:
-    """Merge network calls with those of other searches within a `with` statement."""
+    """Within a `with` statement, merge network calls with the calls of other searches."""
     return within(_MERGED, True)
 
 
 def alone() -> AbstractContextManager[None]:
-    """Compute network calls immediately and separately within a `with` statement."""
+    """Within a `with` statement, compute each network call immediately and by itself."""
     return within(_MERGED, False)
 
 
@@ -114,7 +116,9 @@ def answer(call: NetworkCall) -> Any:
 
 
 def stack_calls(calls: Sequence[NetworkCall], *, fill: int = 0) -> tuple[Tensor, Tensor | None]:
-    """Combine the rows of several calls, each after its prefix, padded on the right.
+    """Combine the rows of several calls.
+
+    Each row begins with the prefix of its call, and is padded on the right.
 
     Returns:
         Token ids and attention mask, (b, l) each; the mask is None if there is no padding.
@@ -138,7 +142,7 @@ def stack_calls(calls: Sequence[NetworkCall], *, fill: int = 0) -> tuple[Tensor,
 
 
 def compute_all(calls: Sequence[NetworkCall]) -> list[Answer]:
-    """Compute calls of one network in as few batches as its budget allows.
+    """Compute calls of one network in as few batches as the budget allows.
 
     A failed batch is retried in halves until each call has a result or an error. When memory runs
     out, the budget is lowered as in `forward_in_batches`.
@@ -156,7 +160,7 @@ def compute_all(calls: Sequence[NetworkCall]) -> list[Answer]:
 
 
 def _compute(calls: Sequence[NetworkCall]) -> list[Answer]:
-    """Compute calls of one network in one batch, or in halves if it fails."""
+    """Compute calls of one network in one batch, or in halves if this batch fails."""
     from contstim.models.batching import computing, out_of_memory
 
     first, n_rows = calls[0], sum(len(call.ids) for call in calls)
@@ -170,7 +174,7 @@ def _compute(calls: Sequence[NetworkCall]) -> list[Answer]:
         if len(calls) == 1:
             return [(None, error, perf_counter() - start)]
         no_memory = out_of_memory(error)
-    # Not inside the handler: there, the error keeps the tensors of the failed pass in memory
+    # Retry outside the handler. Inside, the error keeps the failed pass's tensors in memory
     if no_memory:
         first.budget.lower(n_rows, max(call.shape[1] for call in calls))
     half = len(calls) // 2

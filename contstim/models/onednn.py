@@ -1,7 +1,7 @@
 """Linear layers that use oneDNN on the CPU, instead of the BLAS library that PyTorch uses.
 
-PyTorch computes float32 products with MKL, which does not use the wide registers of AMD processors.
-oneDNN, which is part of PyTorch, uses these registers. The weights do not change.
+PyTorch computes float32 matrix products with MKL, which does not use the wide registers of AMD
+processors. oneDNN, which is part of PyTorch, uses these registers. The weights do not change.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ _FASTER = {torch.nn.Linear: _Linear, Conv1D: _TransposedLinear}
 
 
 def bound_onednn_memory() -> None:
-    """Limit oneDNN's cache to 64 products; call this before oneDNN computes anything.
+    """Limit oneDNN's cache to 64 entries; call this before oneDNN computes anything.
 
-    By default, oneDNN caches products for 1,024 shapes of inputs. Each cached product takes memory.
-    Batches of a text rarely have equal shapes, so a long training would use gigabytes.
+    For each shape of its inputs, oneDNN prepares the computation of a product. By default, it
+    caches 1,024 of these prepared computations, which take memory. Batches of a text rarely have
+    equal shapes, so a long training would use gigabytes.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
@@ -95,6 +96,6 @@ def _linear(
 
 
 def _product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return inputs · weightᵀ + bias; the last three arguments disable fused operations."""
+    """Return inputs · weightᵀ + bias; "none", [] and "" mean that no operation is fused."""
     product: Tensor = torch.ops.mkldnn._linear_pointwise(inputs, weight, bias, "none", [], "")
     return product

@@ -64,7 +64,7 @@ def tolerance_of(
 
     The difference is relative to the score. The tolerance is constant in float32. In a coarser
     precision and for quantized networks, it is measured. A few sentences are scored one by one, and
-    again in one batch. The tolerance is then four times the largest relative difference, and at
+    again in one batch. The tolerance is then four times the largest relative difference, but at
     least the rounding error of the precision.
     """
     coarse = any(_is_coarse(tensor.dtype) for tensor in network.parameters())
@@ -86,8 +86,8 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
     weights take twice the memory of 16-bit weights. Earlier results of the network must not be used
     within the statement. For example, cached keys and values of a prefix must not be used.
 
-    Quantized weights do not change. The inputs of quantized layers are float32 for int4, and
-    rounded to eight bits for int8.
+    Quantized weights do not change. With int4 weights, the inputs of quantized layers are float32.
+    With int8 weights, these inputs are rounded to eight bits.
 
     Raises:
         ModelError: if memory is insufficient, or if a device map has put weights on disk or

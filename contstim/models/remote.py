@@ -1,8 +1,8 @@
 """Models that workers have loaded in other processes.
 
 A worker is a process that loads models and executes their methods. A `RemoteModel` has the methods
-of a loaded model and lets workers execute them. A long list of items is split into chunks. Each
-call of a worker has one chunk.
+of a loaded model and lets workers execute them. A long list of items, such as sentences, is split
+into chunks. Each call of a method processes one chunk.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def _remote_method(method: _Method) -> _Method:
 class RemoteModel(LanguageModel):
     """Scorer that workers have loaded.
 
-    A scorer is not a language model if the unit of its scores is not nats. Its `RemoteModel` is an
-    instance of `LanguageModel` nevertheless. But `require_language_model` refuses this instance,
-    and its language-model methods raise errors.
+    A language model is a scorer whose scores are in nats. But the `RemoteModel` of every scorer is
+    an instance of `LanguageModel`. If its scores have another unit, `require_language_model`
+    refuses the instance, and its language-model methods raise errors.
 
     Use this class for scoring. A search would be slow, because it would wait for a worker at each
     step.

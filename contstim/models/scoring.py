@@ -60,8 +60,8 @@ def score_sentences(
     """Score sentences under models.
 
     Scores in the store are not computed again. New scores are saved every few seconds, so that an
-    interrupted run can be resumed. Repeated sentences are scored once. If workers have loaded a
-    model and it fails, the scores of the other models are saved before the error is raised.
+    interrupted run can be resumed. Repeated sentences are scored once. If a model that workers have
+    loaded fails, the scores of the other models are saved before the error is raised.
 
     Args:
         models: models, one for each column of the table.
@@ -100,7 +100,8 @@ def score_continuations(
     stored_as = []
     for model in models:
         require_language_model(model, "A score of words given the words before them")
-        # A separate fingerprint, so that these scores do not replace scores of whole sentences
+        # The fingerprint is the key of scores in the store. A separate one keeps these scores apart
+        # from scores of whole sentences
         convention = model.convention
         fingerprint = f"{convention.fingerprint}-continuation"
         stored_as.append(replace(convention, end_scored=False, fingerprint=fingerprint))
@@ -122,7 +123,8 @@ def score_each(
     Args:
         models: models, one column each.
         items: items to score, such as sentences.
-        method: name of the method, which takes a list of items and returns an array (n_items,).
+        method: name of the method; the method takes a list of items and returns an array
+            (n_items,).
         stored_as: for each model, the convention under which the store has the model's scores. A
             convention describes how scores are computed. The default is the model's convention.
         store: see `score_sentences`.
@@ -201,7 +203,7 @@ def _blocks(n: int) -> Iterator[slice]:
 _AROUND_WORDS = re.compile(r"^\W+|\W+$")  # punctuation before and after a word
 
 Terms: TypeAlias = "Mapping[Sentence, Sequence[TokenScore]]"
-"""Terms of the score of each sentence."""
+"""For each sentence, the terms of its score: log-probabilities of tokens or words."""
 
 
 def mean_word_log_probs(
@@ -235,7 +237,8 @@ def token_terms(
     Args:
         model: language model.
         sentences: sentences to score; duplicates are scored once.
-        completed: whether to return `completed_word_log_probs` instead of `token_log_probs`.
+        completed: whether to use the model's method `completed_word_log_probs` instead of
+            `token_log_probs`.
         progress: function called with the model and the number of newly scored sentences.
 
     Raises:
@@ -267,7 +270,7 @@ class ModelScores:
         lower_bounds: lower bounds of the scores, (n_sentences,), nats; None if they were not
             requested or are not defined.
         n_sampled: number of scores that are estimates.
-        contamination: sentences of the training text among the scored sentences; None if the
+        contamination: scored sentences that are also in the training text; None if the
             model's training text is unknown.
         unknown: description of words that the model does not know.
     """
@@ -302,10 +305,10 @@ class ModelScores:
         Args:
             model: model.
             log_probs: see `ModelScores`.
-            sentences: sentences of the scores.
+            sentences: sentences to which `log_probs` belongs.
             progress: see `token_terms`.
             terms: whether to compute terms.
-            completed: whether the terms are `completed_word_log_probs`.
+            completed: see `token_terms`.
             standard_errors: whether to compute standard errors.
             lower_bounds: whether to compute lower bounds.
 
@@ -341,13 +344,13 @@ def term_table(
     With `by_word`, there is a row for each word and for the end of the sentence. Otherwise, there
     is a row for each term. Rows are ordered by sentence, model and position. The columns are:
 
-    * sentence, model
-    * position: 0-based; the end of the sentence has the position after the last word
-    * word
-    * tokens: number of tokens of the word. Without `by_word`, the column `token` replaces it
-    * log_prob, surprisal (nats), surprisal_bits
-    * entropy: entropy of the distribution that predicts the first token, nats; None if unknown
-    * frequency: Zipf value of the word in English, without punctuation; None if unknown
+    * `sentence`, `model`
+    * `position`: 0-based; the end of the sentence has the position after the last word
+    * `word`
+    * `tokens`: number of tokens of the word; or, without `by_word`, `token`: text of the token
+    * `log_prob` (nats), `surprisal` (nats), `surprisal_bits`
+    * `entropy`: entropy of the distribution that predicts the first token, nats; None if unknown
+    * `frequency`: Zipf value in English of the word without punctuation; None if unknown
     """
     rows, table = [], tag_table(None)
     bare = {word: _AROUND_WORDS.sub("", word) for s in sentences for word in s.words}
@@ -382,12 +385,12 @@ def standard_error_table(
 def bounds_table(
     scores: Sequence[ModelScores], sentences: Sequence[Sentence]
 ) -> dict[str, list[Any]]:
-    """Return a table of scores that have lower bounds.
+    """Return a table of scores that have lower bounds, with a row for each model and sentence.
 
-    Rules such as `chain-mixture` have such scores: the log of a mean probability over orders of the
-    words. There is a row for each model and sentence. The columns are sentence, model,
-    log_prob, lower_bound and gap. The last three are in nats: lower_bound is the mean
-    log-probability over orders, and gap is log_prob - lower_bound.
+    Under rules such as `chain-mixture`, the score is the log of a mean probability over orders of
+    the words. Its lower bound is the mean log-probability over these orders. The columns are
+    `sentence`, `model`, `log_prob`, `lower_bound` and `gap`. The last three are in nats, and `gap`
+    is `log_prob` - `lower_bound`.
     """
     rows = [
         (sentence.text, model.name, score, bound, score - bound)
@@ -429,7 +432,7 @@ def recorded_conventions(scores: Path | str, models: Iterable[str]) -> dict[str,
 
 
 def require_log_probabilities(scores: Path | str, models: Iterable[str], purpose: str) -> None:
-    """Refuse a score table if its record gives a unit other than nats for a model.
+    """Refuse a score table if, according to its record, a model has a unit other than nats.
 
     Models that are not in the record are accepted. For `purpose`, see
     `Convention.require_log_probability`.

@@ -42,18 +42,19 @@ class MaskedModel(SubwordModel):
 
     * `chain`: the chain rule over words. Imagine that the words of a masked sentence become visible
       one by one. The score is the mean log-probability over all orders of the words. Word
-      boundaries are enforced: the probability of each token is normalised over the token's class
-      (see `boundaries`). If all orders take more than `pass_budget` passes (runs of the network),
-      the score is an estimate with a standard error. The end mark is always visible and never
-      scored.
-    * `chain-mixture`: the log of the mean probability over all orders. The probabilities add up to
-      1 over all sentences whose words have given numbers of tokens (see `plan`). If all orders take
-      more than `pass_budget` passes, the score is the log of the mean probability over random
-      orders. Such scores are too low on average.
-    * `chain-unrestricted`: `chain`, but without word boundaries.
-    * `chain-sampled`: 100 random orders, as in Golan et al. (2023). The published numbers differ
-      from these scores. The published numbers include a term for the end mark, and are averages
-      over all orders of the tokens in a word.
+      boundaries are enforced. There are two classes of tokens: tokens at word boundaries, and
+      tokens within words. The probability of a token is normalised over its class (see
+      `boundaries`). If all orders take more than `pass_budget` passes (runs of the network), the
+      score is an estimate with a standard error. The end mark is always visible and never scored.
+    * `chain-mixture`: the log of the mean probability over all orders. Consider all sentences that
+      have, for example, words of 1, 2 and 1 tokens and the same end mark. The mean probabilities of
+      these sentences add up to 1 (see `plan`). If all orders take more than `pass_budget` passes,
+      the score is the log of the mean probability over random orders. Such scores are too low on
+      average.
+    * `chain-unrestricted`: as `chain`, but word boundaries are not enforced.
+    * `chain-sampled`: as `chain`, but the mean over 100 random orders, as in Golan et al. (2023).
+      The scores differ from the published numbers, which include a term for the end mark and are
+      averages over all orders of the tokens in a word.
     * `pll-original`, `pll-word-l2r`, `pll-whole-word`, `pll-sentence-l2r`: see `rules`.
 
     Log-probabilities are float32 numbers, summed in float64.
@@ -61,8 +62,8 @@ class MaskedModel(SubwordModel):
     Args:
         checkpoint: network and tokenizer.
         rule: one of `RULES`.
-        name: the model's name. By default, it is the checkpoint's location. If the rule is not
-            `chain`, `@` and the rule follow.
+        name: the model's name. By default, it is the checkpoint's location, with `@` and the rule
+            added unless the rule is `chain`.
         seed: seed of the sampled orders.
         pass_budget: maximum number of passes per sentence, for all chain rules except
             `chain-sampled`.
@@ -142,12 +143,12 @@ class MaskedModel(SubwordModel):
         return np.array([plan.score(answers) for plan, answers in answered])
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `LanguageModel.standard_errors`; they take as many passes as the scores."""
+        """See `LanguageModel.standard_errors`. Standard errors take as many passes as scores."""
         answered = self._network.answer(self._encode(sentences), self._plan)
         return np.array([plan.standard_error(answers) for plan, answers in answered])
 
     def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
-        """See `LanguageModel.lower_bounds`; they take as many passes as the scores."""
+        """See `LanguageModel.lower_bounds`. Lower bounds take as many passes as scores."""
         if not self.rule.mixture:
             return None
         answered = self._network.answer(self._encode(sentences), self._plan)
@@ -157,7 +158,8 @@ class MaskedModel(SubwordModel):
         """See `SubwordModel`.
 
         Under the chain rules, the term of a token is its mean log-probability over the orders.
-        Under `chain-mixture`, it is the mean of `Mixture.gains`, which may be positive.
+        Under `chain-mixture`, the term is the token's mean gain, which may be positive; see
+        `Mixture.gains`.
         """
         answered = self._network.answer(encodings, self._plan)
         return (plan.by_token(answers)[:, None] for plan, answers in answered)
@@ -176,7 +178,8 @@ class MaskedModel(SubwordModel):
         estimates = estimate(
             self._network, self._plan, self.rule.context, encoding, position, candidates
         )
-        # Exact scores and bounds are valid only for words that do not change other tokens
+        # Exact scores and bounds are valid only for candidates that do not change tokens of other
+        # words
         _, rest_tokens = word_and_rest(encoding, position)
         if not self._words_are_independent:
             rewritten = self._rewritten(sentence, position, words)
@@ -205,9 +208,10 @@ class MaskedModel(SubwordModel):
 
         A draft is a cheaper model that estimates the scores of this model. It averages over
         `effort` covers of the words. A cover is a random sample of passes. A pass hides a set of
-        words and scores these words. In a cover, each word is scored in hidden sets of every size;
-        see `rules`. For eight words of one token each, a cover takes 24 passes, and the exact score
-        takes 255 passes. If `effort` is 0, each word is scored once, given all other words.
+        words and scores these words. In a cover of n words, every word is scored in a hidden set of
+        1 word, of 2 words, …, and of n words; see `rules`. For eight words of one token each, a
+        cover takes 24 passes, and the exact score takes 255 passes. If `effort` is 0, each word is
+        scored once, given all other words.
         """
         if not self.rule.sampled:
             return None
@@ -220,12 +224,12 @@ class MaskedModel(SubwordModel):
         return self._drafts[effort]
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `LanguageModel.knows`; a word is known if it contains no unknown token."""
+        """See `LanguageModel.knows`; a word is known if none of its tokens is the unknown token."""
         unknown = self.checkpoint.tokenizer.unk_token_id
         kind_of_position = kind_of_place(inner=True)
         try:
             tokens = self._in_place(words, kind_of_position).tokens
-        except ModelError:  # a word has a special token or no token; retry without such words
+        except ModelError:  # some words have a special token or no token; retry without them
             frame, position = kind_of_position
             reasons = self.unscorable([frame.replace(position, word) for word in words])
             scorable = np.array([reason is None for reason in reasons], np.bool_)
@@ -241,12 +245,13 @@ class MaskedModel(SubwordModel):
 def _cache_plans(plan: Callable[[Pattern], Plan]) -> SizedCache[[Pattern], Plan]:
     """Cache plans, up to a total size of 64 MiB.
 
-    A plan lists the passes for a sentence. It depends only on the sentence's pattern, that is, on
-    the word to which each token belongs.
+    A plan lists the passes for a sentence, and the questions about hidden tokens that each pass
+    answers. It depends only on the sentence's pattern, that is, on the word to which each token
+    belongs.
     """
 
     def n_bytes(value: Plan) -> int:
-        # For each question, a plan has four numbers, and a mixture at most six, of 8 bytes each
+        # A plan has four numbers of 8 bytes for each question. A mixture adds at most six numbers
         return value.hidden.nbytes + (32 if value.mixture is None else 80) * len(value.row)
 
     return SizedCache(plan, n_bytes, 2**26)

@@ -23,10 +23,11 @@ hide x. The other three passes, which hide `The`, `sleeps` or both, show x:
 The bound is the sum of all these terms. For all candidates x together, the terms of x are one
 vector: the weighted sum of the four log-probability vectors over the vocabulary.
 
-Under `chain-mixture`, the same four passes give H(V) for all sets V of visible words without x. A
-walk makes the words of a masked sentence visible one by one. H(V) is the mean value of all walks;
-see `plan`. From V, a walk makes x visible next with probability 1/(3 - |V|). No later probability
-exceeds 1, so the bound is
+Under `chain-mixture`, the same four passes give H(V) for all sets V of visible words that do not
+contain x. A walk makes the words of a masked sentence visible one by one. Its value is the product
+of the probabilities of the words in V, or 0 if the visible words are never exactly V. H(V) is the
+mean value of all walks; see `plan`. From V, a walk makes x visible next with the probability
+1/(3 - |V|). The words that become visible after x have probabilities of at most 1, so the bound is
 
     log of  1/3 p(x | _ _ _) H() + 1/2 p(x | The _ _) H(The) + 1/2 p(x | _ _ sleeps) H(sleeps)
             + p(x | The _ sleeps) H(The, sleeps).
@@ -82,7 +83,7 @@ class _Frame:
     plan: Plan
 
 
-_OTHER_WORD = -1  # group of questions about other words
+_OTHER_WORD = -1  # in place of a group, for questions about other words
 
 
 def estimate(
@@ -101,9 +102,10 @@ def estimate(
     * for each token of the candidate, its weighted mean log-probability in these passes. If the
       plan never asks for the token in these passes, its log-probability in an extra pass is used.
 
-    For a mixture, the estimate uses the terms of `chain`, which is the mean of the logs. A
-    candidate's score is exact if no pass of the plan shows the word. `context` selects the tokens
-    to hide in the extra pass.
+    A mixture is the log of a mean probability over orders of the words. Its estimate uses the terms
+    of `chain`, the mean log-probability over these orders. If no pass of the plan shows the word,
+    the bound is the candidate's exact score. `context` selects the tokens to hide in the extra
+    pass.
     """
     exact, estimates, upper = np.full((3, len(words)), np.nan)
     groups = words.by_length
@@ -127,7 +129,7 @@ def _frame(
     plan, gap = plan_of(masked.word_of), np.flatnonzero(np.array(masked.word_of) == position)
     hides_word: BoolArray = np.all(plan.hidden[:, gap], axis=1)  # (n_passes,)
     is_usable = hides_word[plan.row]  # (n_questions,)
-    new_row = np.cumsum(hides_word) - 1  # from a pass of the plan to a row of the frame
+    new_row = np.cumsum(hides_word) - 1  # entry i: row of the frame for pass i of the plan
     extra_pass = context(gap[:1], np.array(masked.word_of))
     return _Frame(
         ids=np.array(masked.ids),
@@ -154,8 +156,9 @@ def _estimate_means(
     mask = network.mask
     rows = [row for frame in frames for row in np.where(frame.hidden, mask, frame.ids)]
     first_row = np.cumsum([0, *(len(frame.hidden) for frame in frames)])
-    # Each mask of a frame has two groups of questions: the plan's questions, and one question in
-    # the extra pass. Questions about other words ask for a single known token and need no group
+    # The answers of a group of questions are added up, for each candidate. Each mask of a frame has
+    # two groups: the plan's questions about the mask, and one question in the extra pass. Questions
+    # about other words need no group, because all candidates have the same answer
     columns = []
     for i, frame in enumerate(frames):
         k, in_gap = len(frame.gap), np.isin(frame.position, frame.gap)
@@ -185,8 +188,8 @@ def _estimate_means(
         return partial(add, parts, selected, log_p_of_tokens.double())
 
     def sums_of_words(i: int, log_probs: Tensor, selected: IntArray, spots: IntArray) -> Tensor:
-        # A spot is a position of a row (see `network`). Entry (g, s): weight in group g of the s-th
-        # used spot
+        # A spot is a position of a row (see `network`). Entry (g, s) of `weights` is the weight of
+        # used spot s in group g
         used, index = np.unique(spots, return_inverse=True)
         weights = np.zeros((len(totals[i]), len(used)), np.float32)
         np.add.at(weights, (group[selected], index), weight[selected])
@@ -197,7 +200,7 @@ def _estimate_means(
         at_spots = log_probs[slice(first, last + 1) if is_slice else to_device(used, device)]
         # (2k, n_outputs)
         sums = to_device(torch.from_numpy(weights), device).to(log_probs) @ at_spots
-        # Groups g and k + g ask about mask g; select their sums at the g-th token of each word
+        # Groups g and k + g ask about mask g. Select their sums for each candidate's g-th token
         return sums.gather(1, to_device(np.tile(tokens[i].T, (2, 1)), device))
 
     def add(parts: dict[int, Tensor], selected: IntArray, log_p: Tensor) -> None:
@@ -226,8 +229,8 @@ def _estimate_mixture(
     assert mixture is not None
     used, index = np.unique(tokens, return_inverse=True)
     answers, at_masks = _mixture_answers(network, frame, used)
-    # These values are valid for passes that hide the whole word. Walks to such a pass make only
-    # other words visible
+    # Only passes that hide the whole word have valid values of `log_h`. Walks to these passes make
+    # only other words visible, so the answers about other words suffice
     log_h = mixture.log_h(answers)
     in_gap = np.isin(frame.position, frame.gap)
     row, weight, number = frame.row[in_gap], frame.weight[in_gap], frame.number[in_gap]
@@ -240,11 +243,12 @@ def _estimate_mixture(
         about_mask = mask == i
         extra = at_masks[-1, i]  # the extra pass is the frame's last one
         log_probs = at_masks[row[about_mask], i]  # (n_questions, n_used)
-        # Bound: walks that make this token visible as the first token of its word
+        # For the bound: walks that make this token visible before the other tokens of its word
         first = np.logaddexp.reduce(log_probs + arriving[about_mask, None], axis=0, initial=-np.inf)
         bound = np.logaddexp(bound, first[of_words])
-        # The estimate uses the terms of `chain`, which ranks candidates similarly to the mixture.
-        # The bound ranks them worse, since it gives later words of a walk the probability 1
+        # The estimate uses the terms of `chain`, because `chain` and the mixture rank candidates
+        # similarly. The bound ranks candidates worse, since it sets the probabilities of all later
+        # words of a walk to 1
         share = weight[about_mask].sum()
         estimate += ((weight[about_mask] @ log_probs) / share if share > 0 else extra)[of_words]
     return estimate, np.minimum(bound, 0)
@@ -253,7 +257,9 @@ def _estimate_mixture(
 def _mixture_answers(
     network: MaskedNetwork, frame: _Frame, used: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Ask for the other words of the sentence, and for the used tokens at each mask.
+    """Ask for the other words of the sentence, and for the tokens of all candidates at each mask.
+
+    `used` contains the ids of the candidates' tokens, (n_used,).
 
     Returns:
         Two arrays, nats. The first contains the answers to the plan's questions, (n_questions,),

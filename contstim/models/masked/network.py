@@ -1,4 +1,4 @@
-"""Logits of a masked network at positions in rows of token ids, from few passes.
+"""Logits of a masked network at selected positions of rows of token ids, from few passes.
 
 A row is the token ids of a sentence, some of them replaced by masks. A question asks for the
 distribution of the token at one position of one row.
@@ -9,9 +9,10 @@ Here are four questions about three rows. Rows 0 and 1 are equal:
     row            0  0  1  2
     position       2  3  2  1
 
-The network reads each distinct row once: A = rows 0 and 1, B = row 2. A spot is a distinct pair of
-row and position. The vocabulary head computes logits for the spots (A, 2), (A, 3) and (B, 1). Spot
-0 answers questions 0 and 2, spot 1 answers question 1, and spot 2 answers question 3.
+The network reads each distinct row once: A = rows 0 and 1, B = row 2. A spot is a pair of a
+distinct row and a position. The last layer, the vocabulary head, computes logits for three spots:
+(A, 2), (A, 3) and (B, 1). Spot 0 answers questions 0 and 2, spot 1 answers question 1, and spot 2
+answers question 3.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ class MaskedNetwork:
     """Network of a masked checkpoint, which answers many questions.
 
     After the last attention layer, a masked language model processes each position separately. A
-    hook can therefore drop positions that are not in question. There are two possible places: after
-    the last module called `attention`, and after the body of the network. The first hook that
+    hook can therefore drop positions about which no question asks. There are two possible places:
+    after the last module called `attention`, and after the body of the network. The first hook that
     leaves the logits of a test input unchanged is used. If both hooks change these logits, all
     positions are computed.
 
@@ -128,8 +129,8 @@ class MaskedNetwork:
     ) -> Iterator[tuple[Plan, FloatArray]]:
         """Yield each sentence's plan and the answers to its questions, (n_questions,), nats.
 
-        Plans of many sentences run together. Equal rows are computed once, and so is each position
-        in them.
+        Plans of many sentences run together. Equal rows are computed only once. Each position of a
+        row is computed only once, even if several questions ask for it.
         """
         plans: list[Plan] = []  # one for each collected sentence
         rows: list[IntArray] = []  # (n_tokens,) each, of all collected sentences
@@ -157,7 +158,7 @@ class MaskedNetwork:
                 plans, rows, questions = [], [], []
 
     def ask(self, rows: Sequence[Row], row: IntArray, position: IntArray, use: UseLogits) -> None:
-        """Pass logits over the whole vocabulary at positions of rows to `use`, batch by batch.
+        """Compute logits over the vocabulary at positions of rows, and call `use` for each batch.
 
         A batch may be retried, so `use` must not add to earlier results. Only the function that
         `use` returns may add to them.

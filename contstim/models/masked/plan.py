@@ -11,9 +11,9 @@ word is one token:
 
 Chain rules. Imagine a sentence whose words are all masked. Its words are uncovered, that is, made
 visible, one by one, in every possible order. Rule `chain` has a pass for each set of hidden words.
-The end mark is always visible. The weight of a word in a pass is a probability: that exactly the
-words of the pass are hidden when a random order uncovers this word. The weights of each word add up
-to 1:
+The end mark is always visible. Consider the moment just before a random order uncovers a word. The
+weight of this word in a pass is the probability that exactly the words that the pass hides are
+still hidden at this moment. The weights of each word add up to 1:
 
     pass  The  dog  sleeps    terms of the score (hidden words are _)
     0      _   dog  sleeps    1/3 log p(The)
@@ -55,7 +55,7 @@ words. The mixture is the log of a sentence's mean probability over the orders. 
 of the logs. By Jensen's inequality, `chain` is a lower bound of the mixture. Papers on masked
 diffusion models usually report this lower bound, the evidence lower bound.
 
-The mixture needs only the answers of `chain`. The passes of a plan are the nodes of a graph, and
+The mixture asks the same questions as `chain`. The passes of a plan are the nodes of a graph, and
 its questions are the edges. A question about a hidden word leads from its pass to a second pass.
 The second pass shows this word and all words that the first pass shows:
 
@@ -68,8 +68,8 @@ The second pass shows this word and all words that the first pass shows:
 A random order is a random walk through the passes. While m words are hidden, each of them is
 uncovered next with probability 1/m. V is a set of |V| visible words. A walk visits V if exactly
 these words are visible at some moment. For a walk that visits V, multiply the probabilities of the
-words that it uncovers before this moment. The product is the value of this walk. Any other walk has
-the value 0. H(V) is the mean value of all walks:
+words that it uncovers before this moment. The product is the value of this walk for V. A walk that
+does not visit V has the value 0 for V. H(V) is the mean of the values of all walks for V:
 
     H(no word) = 1,
     H(V) = sum over w in V of  1/(n - |V| + 1)  p(w | V without w)  H(V without w).
@@ -85,7 +85,7 @@ other word.
 
 Samples. If there are too many sets of words, `chain` asks about a sample of these sets; see
 `rules`. For a mixture, the sample consists of random orders, and each order is a separate walk. The
-sentence's mean probability in these orders is an unbiased estimate of its mean over all orders. The
+sentence's mean probability in these orders is an unbiased estimate of the mean over all orders. The
 log of this estimate is too low on average, by about half the squared standard error of the score.
 The expected log is thus a lower bound of the mixture (Burda, Grosse & Salakhutdinov 2016, theorem
 1).
@@ -105,7 +105,7 @@ if TYPE_CHECKING:
 
 
 Pattern: TypeAlias = tuple[int, ...]
-"""For each token, the position of its word, `END_MARK` or `SPECIAL`; see `words.Encoding`."""
+"""For each token, the position of its word; or `END_MARK` or `SPECIAL`, see `words.Encoding`."""
 
 EVERY_SAMPLE = -1
 """Value of `Plan.sample_of` for a question that is part of every sample."""
@@ -123,9 +123,9 @@ class Plan:
         row: pass of each question, a row of `hidden`, (n_questions,).
         token: token in question, a column of `hidden`, (n_questions,).
         weight: weight of each answer in the score, (n_questions,), positive.
-        sample_of: only for scores that are means of independent samples: the sample of each
-            question, or `EVERY_SAMPLE`, (n_questions,). Otherwise None: for exact scores, and for
-            drafts, which are rough estimates from few passes.
+        sample_of: number of each question's sample, or `EVERY_SAMPLE`, (n_questions,). Only a score
+            that is a mean of independent samples has such numbers. The value is None for exact
+            scores and for drafts, which are rough estimates from few passes.
         mixture: the walks through the passes, if the score is the log of the mean probability over
             orders. None if the score is the weighted sum.
     """
@@ -196,7 +196,7 @@ def subsets(n: int) -> BoolArray:
 
 
 def order_weights(hidden: BoolArray) -> FloatArray:
-    """Return (n-s)! (s-1)! / n! for sets of s hidden among n elements, (n_sets,)."""
+    """Return (n-s)! (s-1)! / n! for each set that hides s of n elements, (n_sets,)."""
     n = hidden.shape[1]
     # (n-s)! (s-1)! / n! = 1 / (s * comb(n, s))
     table = np.array([0.0] + [1 / (s * comb(n, s)) for s in range(1, n + 1)])
@@ -205,7 +205,7 @@ def order_weights(hidden: BoolArray) -> FloatArray:
 
 
 def as_mixture(plan: Plan) -> Plan:
-    """Return a plan with the same passes whose score is the log of the mean probability.
+    """Return the same plan, but with the log of the mean probability over orders as the score.
 
     Args:
         plan: exact plan, or plan for a mean over samples; no question may belong to several
@@ -219,8 +219,9 @@ def as_mixture(plan: Plan) -> Plan:
 class Mixture:
     """Random walks (orders) through the passes of a plan; see the top of this file.
 
-    The nodes of a sample are its passes and the whole sentence, where all its walks end. Nodes are
-    sorted by their number of hidden tokens, from all tokens to none.
+    The nodes of a sample are the sample's passes and the whole sentence. All walks of the sample
+    end at the whole sentence. Nodes are sorted by their number of hidden tokens, from all tokens to
+    none.
 
     Attributes:
         source: node of each question's pass, (n_questions,).
@@ -231,11 +232,11 @@ class Mixture:
             node's sample count.
         n_samples: number of samples; 1 if the plan covers all orders.
         order: indices of questions, sorted by target, (n_questions,).
-        layers: (nodes, questions, starts) for each number of hidden tokens except the largest, in
-            falling order. `nodes` is the slice of nodes with this number of hidden tokens.
-            `questions` is the slice of `order` that contains the questions leading to these nodes.
-            `starts` is an index within this slice for each node: the first question that leads to
-            the node.
+        layers: (nodes, questions, starts) for each number of hidden tokens except the largest, from
+            the second largest to 0. `nodes` is the slice of nodes with this number of hidden
+            tokens. `questions` is the slice of `order` that contains the questions leading to these
+            nodes. `starts` is an index within this slice for each node: the first question that
+            leads to the node.
     """
 
     source: IntArray
@@ -294,7 +295,7 @@ class Mixture:
         if self.n_samples == 1:
             return 0.0
         of_samples = self.log_h(log_probs)[-self.n_samples :]
-        probs = np.exp(of_samples - of_samples.max())  # divided by the largest
+        probs = np.exp(of_samples - of_samples.max())  # scaled, so that the largest is 1
         return float(probs.std(ddof=1) / (probs.mean() * np.sqrt(self.n_samples)))
 
     def gains(self, log_probs: FloatArray) -> FloatArray:

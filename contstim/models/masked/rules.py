@@ -9,14 +9,16 @@ The pseudo-log-likelihood rules ask for one token at a time. Salazar, Liang, Ngu
 language model scoring*, equations 1 to 4) hide more tokens, because later tokens of a word reveal
 its earlier tokens. These rules score every token, including the end mark, but no special tokens.
 
-If the mean over all orders takes too many passes, `chain` averages independent, unbiased samples.
-The samples depend only on the seed and the number of tokens in each word. So two sentences whose
-words have the same numbers of tokens are compared on the same samples.
+If the mean over all orders takes too many passes, `chain` averages independent, unbiased estimates.
+Each estimate comes from a random sample of passes. The samples depend only on the seed and the
+number of tokens in each word. So two sentences with, for example, words of 1, 2 and 1 tokens are
+compared on the same samples.
 
 A pass, one run of the network, hides a set of words and scores words of this set. In the exact mean
-over orders, each of the n words is scored in sets of every size from 1 to n. Each size has the
-total weight 1/n. Log-probabilities differ far more between words than between the contexts of one
-word. A good sample therefore scores every word equally often. There are two kinds of samples:
+over orders of n words, a word is scored in every set that contains it. These sets have 1 to n
+words. For each size, the weights of the word in the sets of this size add up to 1/n.
+Log-probabilities differ far more between words than between the contexts of one word. A good sample
+therefore scores every word equally often. There are two kinds of samples:
 
 * An *order* scores each word once, in a set of random size (Golan et al., 2023).
 * A *cover* scores each word in sets of every size. For each size s, the words are put in random
@@ -90,9 +92,9 @@ def chain_plan(
 
         sum over M, w in M of  (n-|M|)! (|M|-1)! / n!  log p(w | words outside M).
 
-    Within each M, the same formula averages the orders of the k tokens of a word. One of its passes
-    hides all k tokens. This pass also hides the other words of M, so it is the pass that hides M,
-    and no further pass is needed.
+    Within each M, the same formula averages the orders of the k tokens of a word. One of the passes
+    of this average hides all k tokens and all other words of M. It is equal to the pass that hides
+    M, so it is not repeated.
     """
     if budget is not None and n_passes(pattern) > budget:
         return budget_plan(pattern, seed, budget, in_orders=in_orders)
@@ -186,9 +188,9 @@ def _scheme(
 ) -> tuple[list[Pass], Callable[[], Iterable[Pass]]]:
     """Return the passes common to all samples, and a function that draws a sample's own passes."""
     n = len(sizes)
-    # Number of additional passes, if the tokens of every word are covered once. One set of such a
-    # cover contains all tokens of the word. This set needs no additional pass, because a pass of
-    # the cover of words already hides all these tokens. So 1 is subtracted for each word
+    # Number of additional passes for one cover of the tokens of each word. One set of such a cover
+    # contains all tokens of the word. This set needs no additional pass, because another pass of
+    # the plan already hides all these tokens. So 1 is subtracted for each word
     within = sum(_n_sets(k) - 1 for k in sizes.tolist())
     # 1. All sets of words, and covers of the tokens within words
     if (1 << n) - 1 <= budget // 2 and within * _MIN_COVERS <= budget // 2:
@@ -268,14 +270,14 @@ def _cover(
         rng: source of the orders.
         sizes: number of tokens of each word, (n_words,).
         n_inner: number of covers for each multi-token word.
-        sets: cover of the words as sets and weights, see `_sets`; drawn by default.
+        sets: cover of the words as sets and weights, see `_sets`; by default, a random cover.
 
     Returns:
         Passes that hide whole words, and passes that hide a part of a word.
     """
     n = len(sizes)
     members = _members(sizes)
-    # Words, and sizes (1 to n) of the sets in which to cover their tokens
+    # Pairs of a word, and the size (1 to n) of a set in which to cover the tokens of the word
     spaced = (rng.random((n, 1)) + np.arange(n_inner)) * n / max(1, n_inner)  # (n_words, n_inner)
     due = {(w, 1 + int(s)) for w in np.flatnonzero(sizes > 1).tolist() for s in spaced[w]}
     outer: list[Pass] = []
@@ -286,7 +288,7 @@ def _cover(
         for w in np.flatnonzero(words).tolist():
             if (w, size) not in due:
                 continue
-            due.remove((w, size))  # since a word can be in two sets of the same size
+            due.remove((w, size))  # once only: a word can be in two sets of the same size
             for tokens, share in _sets(rng, len(members[w])):
                 if not tokens.all():
                     hidden, token_numbers = _partly(outer[-1], members[w], tokens)
@@ -367,7 +369,7 @@ def _hide_word(token: IntArray, word_of: IntArray) -> BoolArray:
 
 
 def _hide_rest_of_sentence(token: IntArray, word_of: IntArray) -> BoolArray:
-    """Hide the token and all later tokens, including special tokens, as in the authors' code."""
+    """Hide the token and all later tokens, also special tokens, as in Kauf & Ivanova's code."""
     return np.greater_equal(np.arange(len(word_of)), token)
 
 
@@ -383,7 +385,8 @@ class MaskedRule:
             normalised within its class; see `boundaries`.
         end_scored: whether the end mark is scored; if not, it is always visible.
         sampled: template that describes estimated scores, with `{seed}` and `{pass_budget}`; empty
-            for rules that never sample. Only rules that sample have drafts, see `draft_plan`.
+            for rules that never sample. Only rules that sample have drafts, which are rough
+            estimates; see `draft_plan`.
         mixture: whether the score is the log of a mean probability over orders, see `Mixture`.
         context: function that selects the tokens to hide in the extra pass of
             `estimates.estimate`.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _NATS = math.log(10.0)
 _CACHED_SENTENCES = 4_096  # sentences whose word ids are cached
 _BINARY = b"mmap lm http://kheafield.com/code"
-_SANITY = 88  # bytes from which KenLM checks that a file was built for this kind of machine
+_SANITY = 88  # bytes at the start of a file from which KenLM checks that it fits this machine
 _MAX_MESSAGE_LENGTH = 300  # characters of KenLM's message
 _FIXED = struct.Struct("<B3xfiB3xI")  # order, multiplier, kind, has words, version
 
@@ -222,7 +222,7 @@ class KenlmQuery:
         totals = np.zeros(len(sentences))
         for i, sentence in enumerate(sentences):
             start = 0 if starts is None else starts[i]
-            # Not `sum`, which rounds differently from Python 3.12 on
+            # `sum` is not used, because its rounding depends on the version of Python
             for term in islice(full_scores(self._words_for_kenlm(sentence), eos=end), start, None):
                 totals[i] += term[0]
         return totals

@@ -25,7 +25,7 @@ _ROWS_AT_ONCE = 500_000
 
 
 def write_arpa(tables: NgramTables, path: Path | str) -> None:
-    """Write an ARPA file with log10 probabilities and back-off weights, exact to float32.
+    """Write an ARPA file; its log10 probabilities and weights have full float32 precision.
 
     A unigram model gets an empty section of bigrams, which KenLM requires.
 
@@ -51,8 +51,9 @@ def _write_order(tables: NgramTables, order: int, file: IO[bytes]) -> None:
     table = tables.orders[order - 1]
     for start in range(0, len(table.keys), _ROWS_AT_ONCE):
         rows = np.arange(start, min(start + _ROWS_AT_ONCE, len(table.keys)))
-        # The key of an n-gram encodes its last word, and the row of its first n-1 words in the
-        # table of order n-1. So the columns of words are computed from the last to the first
+        # The key of an n-gram encodes two numbers: the id of its last word, and the row of its
+        # first n-1 words in the table of order n-1. So the columns of words are computed from the
+        # last to the first
         columns, prefixes = [], rows
         for n in range(order, 0, -1):
             columns.append(words.take(pa.array(tables.word_of(n, prefixes))))
@@ -101,7 +102,7 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
 
 
 def _read_unigrams(section: Section) -> tuple[tuple[str, ...], dict[bytes, int], NgramTable]:
-    """Return the words, the ids of words as spelled in the file, and the unigram table."""
+    """Return the words, the id of each spelling in the file (bytes), and the unigram table."""
     probs, backoffs, unigrams = section.columns()
     special = {word.encode(): id_ for id_, word in enumerate(SPECIAL_WORDS)}
     special[b"<UNK>"] = UNKNOWN  # some programs write <unk> in capitals

@@ -1,8 +1,9 @@
 """Scores of a sentence with each word of the vocabulary at one position, computed together.
 
 A new word changes its own conditional probability. It also changes the probabilities of later words
-whose context contains this position. Together, these are at most `order` probabilities. Each is
-computed by the back-off recursion (Katz 1987, *Estimation of probabilities from sparse data*):
+whose context contains this position. With n-grams of at most `order` words, at most `order`
+probabilities change. Each probability is computed by the back-off recursion (Katz 1987, *Estimation
+of probabilities from sparse data*):
 
     log p(x | context of length c) = log p of the n-gram        if the model has it
                                    = weight of the context + log p(x | context of length c-1)
@@ -29,8 +30,9 @@ conditional probabilities change. Their target words are 0, 1 and 2 positions to
 `left` and `right` are the numbers of words before and after the `?` in an n-gram. N-grams without a
 `?`, marked (one), are equal for all candidates.
 
-Conditional probabilities are computed in float32 in KenLM's order, see `tables`. Sums over words
-are float64 and nearly exact (the error is at most 1e-12 nats), so terms may be added in any order.
+Conditional probabilities are float32. Their parts are added in the same sequence as in KenLM, see
+`tables`. Sums over words are float64 and nearly exact (the error is at most 1e-12 nats), so terms
+may be added in any sequence.
 """
 
 from __future__ import annotations
@@ -104,7 +106,7 @@ class ReplacementScores:
         return -float(probs @ np.maximum(log_probs, -1e3))  # finite, since 0 · -inf is nan
 
     def _sum_of_changed(self, ids_before: WordIds, ids_after: WordIds) -> FloatArray:
-        """Return log10 probabilities of each word with the words after the position, (n_words,).
+        """Return log10 p(word, words after it | words before it) for each word, (n_words,).
 
         Args:
             ids_before: words before the position, at most order - 1.
@@ -121,7 +123,7 @@ class ReplacementScores:
         """Return the log10 probability of a predicted word, for each word at the position.
 
         Args:
-            ids_before: words of the longest context that precede the position.
+            ids_before: words before the position that the longest context contains.
             ids_after: words after the position; the last one is predicted. If empty, the word at
                 the position is predicted.
 
@@ -159,7 +161,7 @@ class ReplacementScores:
         elif order == 2:  # the word at the position is the first word
             rows = tables.bigrams_ending_in(ids_after[0])
             words = tables.prefix_of(2, rows)
-        else:  # extend the matches of the n-grams without the last word
+        else:  # extend the n-grams that lack the last word
             words, shorter = self._matches(ids_before, ids_after[:-1])
             rows = tables.orders[order - 1].find(shorter * len(tables.words) + ids_after[-1])
             words, rows = words[rows >= 0], rows[rows >= 0]

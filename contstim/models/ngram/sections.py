@@ -53,13 +53,13 @@ words of longer n-grams are indices into the words of the file, (size, order).""
 
 @dataclass(frozen=True)
 class ArpaText:
-    """Decompressed text of an ARPA file, with line feeds as line ends, and its path for errors."""
+    """Decompressed text of an ARPA file, with line feeds as line ends, and the file's path."""
 
     text: bytes
     path: Path | str
 
     def error(self, start: int, problem: str) -> ModelError:
-        """Return an error at a byte offset, with the line number and the line."""
+        """Return an error at the byte offset `start`; it contains the line and its number."""
         number = self.text.count(b"\n", 0, start) + 1
         line = self.text[start : start + 4 * _MAX_EXCERPT].partition(b"\n")[0]
         excerpt = line.decode(errors="backslashreplace")
@@ -267,7 +267,7 @@ def sections_of(content: bytes, path: Path | str) -> list[Section]:
 
 
 def _order_of(file: ArpaText, start: int) -> int:
-    r"""Return the order of the section whose heading starts at a byte; 0 for `\end\`."""
+    r"""Return the order of the section whose heading starts at byte `start`; 0 for `\end\`."""
     end = file.text.find(b"\n", start)
     line = file.text[start : end if end >= 0 else None].strip()
     heading = _HEADING.fullmatch(line)
@@ -292,7 +292,7 @@ def _counts(file: ArpaText, start: int, stop: int) -> list[tuple[int, int]]:
 
 
 def _decode(content: bytes, path: Path | str) -> bytes:
-    """Return the decompressed text, with line feeds as line ends; maybe invalid UTF-8."""
+    """Return the decompressed text, with line feeds as line ends; it may be invalid UTF-8."""
     for magic, decompress in _COMPRESSED.items():
         if content.startswith(magic):
             try:

@@ -34,14 +34,14 @@ SPECIAL_WORDS = ("<unk>", "<s>", "</s>")
 
 @dataclass(frozen=True, eq=False)
 class NgramTable:
-    """All n-grams of one order; values are float32 log10, as in KenLM.
+    """All n-grams of one order n, with log10 values in float32, as in KenLM.
 
     Attributes:
         keys: ascending numbers, (n_ngrams,). A key is r × vocabulary size + w, where r is the row
             of the first n-1 words, and w is the id of the last word.
         log10_prob: log10 probability of the last word given the first n-1 words, (n_ngrams,).
-        log10_backoff: back-off weight of the n-gram as a context, (n_ngrams,); 0 if no longer
-            n-gram begins with it.
+        log10_backoff: log10 back-off weight of the n-gram as a context, (n_ngrams,); 0 if the
+            n-gram does not begin a longer one.
     """
 
     keys: IntArray
@@ -73,10 +73,10 @@ class NgramTables:
         rows[3]    -1     -1        <s> the dog    the dog sleeps    dog sleeps </s>
 
     The probability of a word is computed by Katz's back-off recursion, see the module `replace`.
-    Values are added in float32 in KenLM's order, so that each conditional probability equals
-    KenLM's bit for bit. There is one exception: if back-off weights of a pruned model make a
-    probability larger than 1, KenLM returns the inverse. Sums over words are float64, from left to
-    right.
+    Values are added in float32 in the same sequence as in KenLM, so that each conditional
+    probability equals KenLM's bit for bit. There is one exception: if back-off weights of a pruned
+    model make a probability larger than 1, KenLM returns the inverse. Sums over words are float64,
+    from left to right.
 
     Attributes:
         words: vocabulary; the id of a word is its index.
@@ -114,7 +114,7 @@ class NgramTables:
         return slice(int(bounds[0]), int(bounds[1]))
 
     def find_one(self, order: int, prefix: int, word: int) -> int:
-        """Return the row of an n-gram: the words in row `prefix`, then `word`; -1 if missing."""
+        """Return the row of the (n-1)-gram in row `prefix` followed by `word`; -1 if missing."""
         keys, key = self.orders[order - 1].keys, prefix * len(self.words) + word
         row = int(keys.searchsorted(key))
         return row if row < len(keys) and keys[row] == key else -1

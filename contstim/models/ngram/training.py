@@ -2,8 +2,8 @@
 
 The model is that of Chen & Goodman (1998, *An empirical study of smoothing techniques for language
 modeling*, TR-10-98), computed as in KenLM's `lmplz` (Heafield, Pouzyrevsky, Clark & Koehn 2013,
-*Scalable modified Kneser-Ney language model estimation*, section 3). Below, these papers are C. &
-G. and H. An n-gram uw has the context u and the last word w; u' is u without its first word:
+*Scalable modified Kneser-Ney language model estimation*, section 3). Below, C. & G. and H. are
+these papers. An n-gram uw has the context u and the last word w. u' is u without its first word:
 
     adjusted count     a(uw) = count of uw in the text if uw has the highest order or begins
                                with <s>; otherwise, number of distinct words before uw (H. 3.2)
@@ -223,7 +223,7 @@ def train_ngram(
 ) -> Estimate:
     """Train an n-gram model and write its files.
 
-    These are the model, the word counts, hashes of the sentences, and a record. The record is a
+    The files are the model, the word counts, hashes of the sentences, and a record. The record is a
     file with the settings and with checksums of the input and output files.
 
     Args:

@@ -39,8 +39,8 @@ class RecurrentModel(WordModel):
     """A recurrent network over words, with the interface of every language model.
 
     The network reads the words of the sentence, case-sensitively. The network also reads the end
-    mark, such as a full stop, if the vocabulary contains the end mark. If `end_mark` is
-    False, end marks are ignored. All words outside the vocabulary are one unknown word.
+    mark, such as a full stop, if the vocabulary contains the end mark. If `end_mark` is False, the
+    network does not read end marks. All words outside the vocabulary are one unknown word.
     Log-probabilities are float32 numbers, normalised over the whole vocabulary. They are summed in
     float64.
     """
@@ -100,8 +100,9 @@ class RecurrentModel(WordModel):
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements`; one pass yields upper bounds for all words.
 
-        A candidate is one of the words. The bound is the sum of the terms from states that have not
-        read the candidate. The omitted terms are never positive. This sum is also the estimate.
+        A candidate is one of the words. Each term of the score, log p of a word or of the end, is
+        computed from states of the network. The bound is the sum of the terms whose states have not
+        read the candidate. The omitted terms are never positive. The bound is also the estimate.
         """
         all_bounds, prefix_log_prob = self._bounds(*self._around(sentence, position))
         bounds = all_bounds[self._words.numbers(words)]
@@ -110,7 +111,10 @@ class RecurrentModel(WordModel):
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
     ) -> FloatArray:
-        """See `LanguageModel.replacement_log_probs`. All words share the states before them."""
+        """See `LanguageModel.replacement_log_probs`.
+
+        States that have not read the candidate are computed once, for all candidates.
+        """
         words_before, words_after = self._around(sentence, position)
         # All unknown words have the same number
         numbers, inverse = np.unique(self._words.numbers(words), return_inverse=True)
@@ -126,9 +130,9 @@ class RecurrentModel(WordModel):
         self._read_cached = lru_cache(self._cache_size)(self._read_words)
 
     def _read_words(self, words: Words, *, backwards: bool = False) -> tuple[Any, ...]:
-        """Return the states after the boundary and each of m words, (m + 1, hidden).
+        """Return the states after the boundary and after each of m words, (m + 1, hidden).
 
-        Also return the last state of all layers, from which reading can continue.
+        Also return the last state of all layers, from which the network can read on.
         """
         with computing():
             ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
@@ -140,16 +144,17 @@ class RecurrentModel(WordModel):
     def _bounds(self, words_before: Words, words_after: Words) -> tuple[FloatArray, float]:
         """Return upper bounds for all words, (vocabulary,), and log p of `words_before`, nats.
 
-        A bound is the sum of the terms from states that have not read the word. Log p of
-        `words_before` is nan for models that read both sides.
+        A bound is the sum of the terms whose states have not read the word. Log p of `words_before`
+        is nan for models that read both sides.
         """
 
     @abstractmethod
     def _term_writer(self, words_before: Words, words_after: Words, out: FloatArray) -> Run:
         """Return a function for `forward_in_batches` that writes sums of terms into `out`, nats.
 
-        The terms are those that `_bounds` omits, because the states that predict them have read the
-        candidate. Rows are the numbers of candidates, (b, 1); `out` is (n_candidates,).
+        The function sums the terms that `_bounds` omits, because their states have read the
+        candidate. Each row contains one candidate, as its number in the vocabulary, (b, 1). `out`
+        is (n_candidates,).
         """
 
     def _around(self, sentence: Sentence, position: int) -> tuple[Words, Words]:
@@ -159,7 +164,7 @@ class RecurrentModel(WordModel):
         return ids[:position], ids[position + 1 :]
 
     def _terms(self, sentences: Sequence[Sentence], *, entropies: bool = False) -> list[FloatArray]:
-        """Return log p of each sentence's words and, if it is scored, its end, (n_terms,), nats.
+        """Return log p of each sentence's words and, if scored, of its end, (n_terms,), nats.
 
         With `entropies`, a left-to-right model returns (2, n_terms), with the entropies in row 1.
         """
@@ -281,19 +286,19 @@ class BothSidesModel(RecurrentModel):
     ) -> Tensor:
         """Sum the terms of all words on one side of each candidate, (b,), nats.
 
-        The candidates are read after `near` and before `words`, from left to right or `backwards`.
+        From the state `near`, the network reads a candidate and then `words`.
 
         Args:
             candidates: numbers of the candidate words, (b, 1).
-            near: state before the candidate.
-            words: the m words after the candidate, the nearest first.
+            near: state after all words that are read before the candidate.
+            words: the m words that are read after the candidate, the nearest first.
             far: states of the stack that reads in the other direction, (m + 1, hidden). State i
                 has read the boundary and the i farthest words.
             backwards: whether to read from right to left.
         """
         if not words:
             return torch.zeros(len(candidates), dtype=torch.float64, device=candidates.device)
-        # State j has read the candidate and the words before word j
+        # State j has read the candidate and words 0 to j-1
         beyond = torch.tensor([words], device=self._device).expand(len(candidates), -1)  # (b, m)
         ids = torch.cat([candidates, beyond[:, :-1]], dim=1)
         state = for_rows(near, len(candidates))

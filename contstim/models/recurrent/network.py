@@ -54,14 +54,14 @@ State: TypeAlias = Any  # LSTM: two tensors, RNN: one tensor, each (layers, b, h
 _Size: TypeAlias = Annotated[int, Ge(1), Le(10**6)]
 _WEIGHTS, _WORDS = "model.safetensors", "vocabulary.csv"
 _FORMAT = 1
-_MAX_ENDS = 100  # maximum number of cluster borders, which include 0 and the number of outputs
+_MAX_ENDS = 100  # maximum number of borders of clusters, including 0 and the number of outputs
 
 
 class _PlainLinear(nn.Linear):
     """Linear layer that `use_onednn` does not change.
 
-    oneDNN rounds sums differently. With it, training with an unchanged seed would give different
-    weights.
+    oneDNN rounds sums differently. With oneDNN, training with an unchanged seed would give
+    different weights.
     """
 
 
@@ -76,7 +76,7 @@ class Shape:
         hidden: width of a state.
         layers: number of recurrent layers.
         dropout: fraction of the values of embeddings and states that training sets to 0.
-        cutoffs: ends of the output layer's clusters; empty for a plain softmax.
+        cutoffs: ends of the clusters of an adaptive softmax; empty for a plain softmax.
     """
 
     kind: Kind
@@ -110,7 +110,7 @@ class RecurrentNetwork(nn.Module):
         if shape.reads_both_sides:
             self.backwards = _layers(shape)
         width = shape.hidden * (1 + shape.reads_both_sides)
-        n_outputs = shape.words - shape.reads_both_sides  # one less: no output for the boundary
+        n_outputs = shape.words - shape.reads_both_sides  # bidirectional: no output for `BOUNDARY`
         self.output: nn.Linear | nn.AdaptiveLogSoftmaxWithLoss = (
             nn.AdaptiveLogSoftmaxWithLoss(width, n_outputs, shape.cutoffs, head_bias=True)
             if shape.cutoffs
@@ -119,14 +119,15 @@ class RecurrentNetwork(nn.Module):
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
 
     def forward(self, ids: Tensor, present: Tensor, *, entropies: bool = False) -> Tensor:
-        """Compute log p of all predicted numbers of a batch, (n,), nats, in order of sentences.
+        """Compute log p of all predicted numbers of a batch, (n,), nats, sentence by sentence.
 
         A left-to-right network also predicts the boundary after the words of each sentence.
 
         Args:
-            ids: (b, l) words of each sentence, padded on the right.
-            present: (b, l) bool, mask of the words.
-            entropies: whether a left-to-right network returns (2, n), with entropies as row 1.
+            ids: (b, l) numbers of the words of each sentence, padded on the right.
+            present: (b, l) bool, False for padding.
+            entropies: whether to return (2, n), with entropies as row 1; ignored by a bidirectional
+                network.
         """
         if self.shape.reads_both_sides:
             return self.log_probs(self._around(ids, present)[present], ids[present])

@@ -90,7 +90,7 @@ def parse_address(location: str) -> ServerAddress:
         )
     try:
         split = urlsplit(url)
-        host = (split.hostname or "").encode("idna")  # as when connecting
+        host = (split.hostname or "").encode("idna")  # as the client does
         valid = split.scheme in {"http", "https"} and bool(host) and split.port != 0
     except ValueError:  # invalid host or port
         valid = False

@@ -3,8 +3,8 @@
 Requests are retried after temporary failures. Temporary failures are: a refused or broken
 connection, a timeout, a truncated response, and the statuses 408, 425, 429, 500 and 502 to 504. The
 pause between retries doubles from half a second to half a minute, unless the server sets the pause
-(`Retry-After`). Retries end after `patience` seconds, or after three responses without the
-expected fields.
+(`Retry-After`). Retries end after `patience` seconds, an option of the address, or after three
+responses without the expected fields.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FIRST_PATIENCE = 10.0
 """
 
 FORMAT_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Errors of a function that parses a response of unexpected format."""
+"""Errors of a function when it parses a response of unexpected format."""
 
 _FIRST_PAUSE, _MAX_PAUSE = 0.5, 30.0  # seconds
 _TEMPORARY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -169,7 +169,7 @@ class Client:
                     fault = "its answer is incomplete"
                     detail = (
                         f"{_TRIES} answers were incomplete. Problem of the last answer: {problem} "
-                        "Check the option dialect of the address, which names the format of the "
+                        "Check the option `dialect` of the address, which names the format of the "
                         "server's requests and responses."
                     )
                     raise ServerFaultError(self.address.url, fault, detail) from None
@@ -215,8 +215,8 @@ class Client:
             pause = _seconds(response.headers.get("Retry-After", ""))
             return PassingError(f"status {status}: {text}.", pause)
         detail = (
-            f"Status {status}: {text}. Check the address, the model, and the option dialect of the "
-            "address, which names the format of the server's requests and responses."
+            f"Status {status}: {text}. Check the address, the model, and the option `dialect` of "
+            "the address, which names the format of the server's requests and responses."
         )
         if status in {401, 403}:
             variables = f"{host_variable(self.address)} or {KEY_VARIABLE}"

@@ -40,7 +40,7 @@ class ServerModel(SubwordModel):
         tokenizer: `transformers` tokenizer of the model.
         context: text before the sentence; None for the default.
         name: name of the model, by default the address.
-        config: text configuration of the network; None if it is unknown.
+        config: `transformers` configuration of the network or of its text part; None if unknown.
         draft: local model with similar scores, which ranks candidates in a search; None for no such
             model.
         connected: whether to use the server; if False, the model can only tokenize.
@@ -110,18 +110,18 @@ class ServerModel(SubwordModel):
         return self._draft
 
     def for_another_search(self) -> Self:
-        """See `Scorer.for_another_search`; only the draft is copied."""
+        """See `Scorer.for_another_search`; only the local draft model is copied."""
         model = copy(self)
         model._draft = self._draft and self._draft.for_another_search()
         return model
 
     def forget_prefixes(self) -> None:
-        """See `LanguageModel.forget_prefixes`; only the draft has a cache."""
+        """See `LanguageModel.forget_prefixes`; only the local draft model has a cache."""
         if self._draft is not None:
             self._draft.forget_prefixes()
 
     def _needs(self, n_tokens: int) -> int:
-        """See `SubwordModel`. Count the context and the token that a server generates, too."""
+        """See `SubwordModel`. Also count the context and the token that a server generates."""
         return len(self._context) + n_tokens + 1
 
     def _parts(self, encodings: Sequence[Encoding]) -> list[FloatArray]:

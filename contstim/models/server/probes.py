@@ -2,14 +2,15 @@
 
 Servers may have faults that give wrong scores without an error. A server may
 
-* shift values by a token,
+* shift values by one token,
 * return values of generated tokens instead of the tokens sent to it,
 * return values that depend on other requests, or
 * read the first token twice or not at all.
 
 So a few short texts, the probes, are scored first. For each token of a probe, the server echoes a
 value, the token's log-probability. When the server generates text, it also reports the likeliest
-next tokens, the alternatives, with their values. The echoed values are compared with these:
+next tokens, the alternatives, with their values. The echoed values are compared with these. In
+this example, every text begins with the token BOS:
 
     tokens sent                    BOS     The     garden    er
     value echoed                   none    -2.1    -7.3     -0.4
@@ -49,7 +50,7 @@ _TEXTS = (
     "The dog never sleeps here.",
     "Nobody remembered the names of the children after the long winter.",
 )
-_LONG_PROBE = 80  # tokens; a block of a server's prefix cache has 16 to 64
+_LONG_PROBE = 80  # tokens; a server caches prefixes of texts in blocks of 16 to 64 tokens
 _STEPS = 8  # number of tokens of a probe that consists of reported alternatives
 _UNLIKELY = 8  # number of checked tokens that the server does not list as alternatives
 _MAX_TOTAL = 1.01  # maximum sum of probabilities, including rounding errors
@@ -249,8 +250,8 @@ def _check_paths(
 ) -> None:
     """Check that reported alternatives are echoed with their reported values.
 
-    Each start is continued alternately with the likeliest and the least likely alternative, so that
-    adjacent tokens have different values.
+    Each of `starts` is the beginning of a row of tokens. It is continued alternately with the
+    likeliest and the least likely alternative, so that adjacent tokens have different values.
     """
     paths = list(starts)
     reported: list[list[dict[int, float]]] = [[] for _ in starts]  # for each token of a path
@@ -261,7 +262,8 @@ def _check_paths(
                 service.refuse(
                     "its generated answers contain too few values for a check",
                     f"Of {service.cap} requested alternatives to a token, it returned none that "
-                    "the tokenizer knows. Set the option dialect of the address to vllm or sglang.",
+                    "the tokenizer knows. Set the option `dialect` of the address to vllm or "
+                    "sglang.",
                 )
             paths[index] = (*paths[index], plain[-1 if step % 2 == 0 else 0][1])
             reported[index].append(likely)

@@ -59,8 +59,9 @@ class Dialect:
     """Format of the requests and responses of a server.
 
     Attributes:
-        url: URL of requests; `{root}` is the address without `/v1`.
-        version_urls: URLs that may return the server's version.
+        url: URL of requests: a template in which `{url}` is the URL in the address, and `{root}` is
+            this URL without `/v1`.
+        version_urls: URLs that may return the server's version, as templates.
         request: function that returns the body of a request. Its arguments are the model, the rows
             of tokens, and the number of tokens to generate after each row.
         asks_echo: fields that request the log-probabilities of the rows' tokens.
@@ -222,14 +223,14 @@ def _identity(answer: Any) -> str:
 
 
 class ScoringService:
-    """Model on a server, which reads rows of token ids.
+    """Model on a server; the model reads rows of token ids.
 
     Args:
         client: client that sends the requests.
         tokenizer: `transformers` tokenizer, for the ids of tokens that a server reports as texts.
 
     Attributes:
-        cap: number of alternatives to request; lowered if the server refuses this number.
+        cap: number of likeliest next tokens to request; lowered if the server refuses this number.
         texts: text of each row of the last `echo`; empty if the server does not report texts.
         version: version of the server; empty if the server does not report it.
         window: maximum number of tokens of an input; None if the server does not report it.
@@ -320,10 +321,10 @@ class ScoringService:
                 self.cap = _CAPS[_CAPS.index(self.cap) + 1]
 
     def settle_fields(self, row: Tokens) -> None:
-        """Try a request. If the server refuses the request, omit fields for token ids from now on.
+        """Try a request that asks for token ids. If the server refuses it, never ask for ids again.
 
         Raises:
-            ModelError: if the server also refuses the request without these fields.
+            ModelError: if the server also refuses the request for texts instead of ids.
         """
         try:
             self.echo([row], longest=FIRST_PATIENCE)
