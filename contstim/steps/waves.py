@@ -19,8 +19,10 @@ from contstim.experiments.analysis.e_values import (
     Answer,
     Verdict,
     answers_of,
+    e_value,
     further_people,
     matches_of,
+    matches_of_best,
     read_answers,
     verdict_of,
 )
@@ -195,6 +197,11 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             "simulated": origin_of(r for r in responses if r.participant in finished).simulated,
             "further_people": further_people(matches, verdict, self.rules.alpha),
             "verdict": verdict.text if history else "",
+            "matches_of_best": [
+                (match.model_b, f"{e_value(match.log_e[-1]):.3g}", f"{match.share:.0%}")
+                for match in matches_of_best(matches, verdict)
+                if verdict.winner
+            ],
             "status": status,
             "is_over": is_over,
             "triplets_per_pair": n_triplets or max(triplets_by_pair.values()),

@@ -359,10 +359,11 @@ def expected_size(
 
 def _strengths(accuracies: FloatArray) -> FloatArray:
     """Return a strength of each model; differences of strengths predict the mean accuracies."""
+    from scipy.optimize import least_squares
     from scipy.special import ndtr
 
-    strengths = np.zeros(len(accuracies))
-    for _ in range(200):
+    def errors(strengths: FloatArray) -> FloatArray:
         shares = ndtr(strengths[:, None] - strengths).sum(axis=1) - 0.5
-        strengths += accuracies - shares / (len(accuracies) - 1)
-    return strengths
+        return np.asarray(shares / (len(accuracies) - 1) - accuracies)
+
+    return np.asarray(least_squares(errors, np.zeros(len(accuracies))).x)

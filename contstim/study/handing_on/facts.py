@@ -458,22 +458,6 @@ class StudyFacts:
         """The record of the last wave; empty without waves."""
         return self.record(DesignWaves)
 
-    @cached_property
-    def best_matches(self) -> list[tuple[str, float, float]]:
-        """Comparisons of the best model: other model, e-value, share of answers for the best model.
-
-        The e-value is the evidence that the best model is better than the other model.
-        """
-        path = Path(f"{self.wave_step.out}.verdict.csv") if self.wave_step else Path()
-        if not (self.waves.get("history") and path.is_file()):
-            return []
-        sides = []
-        for row in cells_by_name(read_table(path)):
-            a, b, share = row["model_a"], row["model_b"], float(row["share_a"])
-            e_a, e_b = float(row["e_a_beats_b"]), float(row["e_b_beats_a"])
-            sides += [(a, (b, e_a, share)), (b, (a, e_b, 1 - share))]
-        return grouped(sides).get(self.waves["history"][-1]["winner"], [])
-
     # Trials
 
     @cached_property
