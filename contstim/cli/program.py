@@ -294,6 +294,7 @@ _GROUPS = {  # group of steps -> summary
 
 _EXPORT = "Turn trials into an experiment for participants, or into a public data set."
 _IMPORT = "Make responses.csv from the data of a platform."
+# Name of a step or group → commands that the help lists after it
 _LISTED_AFTER: dict[str, dict[str, Any]] = {
     "select": {"show": "contstim.cli.looking:show"},
     "power": {
@@ -303,7 +304,6 @@ _LISTED_AFTER: dict[str, dict[str, Any]] = {
     },
     "simulate": {"import": group("import", _IMPORT, partial(_platform_targets, "import"))},
 }
-"""Name of a step or group → commands that the help lists after it."""
 
 
 def _make_targets() -> dict[str, Any]:

@@ -62,14 +62,13 @@ class Pattern:
 
 GrammarRule: TypeAlias = tuple[Pattern, tuple[Pattern, ...], float]
 """A production with features: left side, right side, share among the rules of one category."""
+# A rule prepared for expansion: its weight, and its children in two orders.
+#
+# The first order is the order in which children bind variables. Heads that are words come first,
+# then other words, then phrases. So combinations of values that no word has are excluded early. The
+# second order is the order in the sentence. There, phrases have only features that a rule for their
+# category uses, because symbols that differ only in unused features have the same derivations
 _Expansion: TypeAlias = tuple[float, tuple[Pattern, ...], tuple[Pattern, ...]]
-"""A rule prepared for expansion: its weight, and its children in two orders.
-
-The first order is the order in which children bind variables. Heads that are words come first, then
-other words, then phrases. So combinations of values that no word has are excluded early. The second
-order is the order in the sentence. There, phrases have only features that a rule for their category
-uses, because symbols that differ only in unused features have the same derivations.
-"""
 
 
 def rules_text() -> str:

@@ -53,13 +53,13 @@ class ItemKind(StrEnum):
 
 
 _KIND_OF = {Pair: ItemKind.PAIR, Triplet: ItemKind.TRIPLET, Trial: ItemKind.TRIAL}
+# Condition of a trial → kind of its source, the item from which the trial was made
 _SOURCE_KINDS: dict[str, ItemKind] = {
     Condition.NATURAL_CONTROVERSIAL: ItemKind.PAIR,
     Condition.NATURAL_SYNTHETIC: ItemKind.TRIPLET,
     Condition.SYNTHETIC_SYNTHETIC: ItemKind.TRIPLET,
     Condition.MINIMAL_PAIR: ItemKind.MINIMAL_PAIR,
 }
-"""Condition of a trial → kind of its source, the item from which the trial was made."""
 
 
 @dataclass(frozen=True)

@@ -293,13 +293,13 @@ class ControversialMinimalPair:
 
 
 _UNITS = ("sd_1", "sd_2", "unit_1", "unit_2")
+# Name of a column with scores that are not log-probabilities → name of the field
 _SCORES = {
     field.name.replace("log_prob", "score"): field.name
     for kind in (Triplet, ControversialMinimalPair)
     for field in fields(kind)
     if field.name.startswith("log_prob")
 }
-"""Name of a column with scores that are not log-probabilities → name of the field."""
 
 
 @dataclass(frozen=True)

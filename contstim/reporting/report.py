@@ -234,8 +234,8 @@ _INLINE_SYNTAX = re.compile(
     r"|[\[\]]"  # brackets of links and alternative texts
     r"|&(?=#?\w+;)"  # character entities
 )
+# Pattern of the start of a line that Markdown reads as a list, a heading, a quotation or code
 _LINE_SYNTAX = re.compile(r"[-+#>=~]|\d+[.)]")
-"""Pattern of the start of a line that Markdown reads as a list, a heading, a quotation or code."""
 
 
 def _render_part(part: Part) -> str:

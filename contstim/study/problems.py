@@ -25,6 +25,7 @@ _OF_A_MODEL = (
     "there is no such key here: each model has its own `context` in [models], such as "
     'NAME = { model = "hf:gpt2", context = ". " }.'
 )
+# Former section or key → message that names its replacement, or says that it was removed
 _RENAMED = {
     "scores": "is now [score].",
     "pairs": "is now [select.natural].",
@@ -43,7 +44,6 @@ _RENAMED = {
     "loading.prompt": _OF_A_MODEL,
     "loading.context": _OF_A_MODEL,
 }
-"""Former section or key → message that names its replacement, or says that it was removed."""
 
 
 class Problems:

@@ -55,8 +55,8 @@ KINDS = ("ngram", *NETWORKS)
 
 # Keys before the first section, and sections that are not commands
 _VALUES, _TABLES = ("title", "seed", "judge"), ("texts", "models", "loading")
+# Keys in a model's table that determine how the model scores sentences
 _ENDINGS = ("rule", "transform", "context")
-"""Keys in a model's table that determine how the model scores sentences."""
 
 
 def read_study(path: Path | str) -> Study:

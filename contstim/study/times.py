@@ -62,12 +62,11 @@ _SIMULATION = 0.008
 _NGRAM_BYTES = (0.3e6, 3e6)  # bytes of a training text per second
 _EMBEDDED_BYTES = 1e6  # assumed size of a training text that is not generated yet
 _GENERATED = (5e-5, 5e-4)  # seconds per sentence of the embedded English
+# Number of networks in a pair → half and twice the usual number of rows per triplet.
+#
+# The usual numbers include rows of unsuccessful searches. They were measured with sentences of
+# eight words, a vocabulary of 9,000 words, and `enough` from 3 to 5 nats
 _ROWS = {1: (1_000.0, 4_000.0), 2: (6_000.0, 24_000.0)}
-"""Number of networks in a pair → half and twice the usual number of rows per triplet.
-
-The usual numbers include rows of unsuccessful searches. They were measured with sentences of eight
-words, a vocabulary of 9,000 words, and `enough` from 3 to 5 nats.
-"""
 _OVERHEAD = 2e-3  # seconds per row of a search, in addition to the time of the network
 _ROW_SHARE = 0.75  # (time of a network for a row) / (time of this network for scoring a sentence)
 _SMALL_ROW = (2e-4, 5e-3)  # seconds per row of a small network that is not trained yet

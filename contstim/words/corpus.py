@@ -36,11 +36,10 @@ _SENTENCE_SPAN = regex.compile(
     r"(?V1s).+?(?:[\p{Sentence_Break=STerm}--[!?]][\p{Sentence_Break=Close}--\p{Ps}]*|\Z)"
 )
 
+# A text counts as tokenised if at least this share of its examined lines is tokenised.
+#
+# In other texts, a few lines may look tokenised because of misprints
 _MIN_SHARE = 0.01
-"""A text counts as tokenised if at least this share of its examined lines is tokenised.
-
-In other texts, a few lines may look tokenised because of misprints.
-"""
 
 # For speed, examine the first 10,000 lines, and then one line in ten
 _FIRST_LINES, _STRIDE = 10_000, 10

@@ -206,9 +206,9 @@ class Result:
         return frozenset().union(*(pair for pair in sides if side in pair)) - {side, CEILING}
 
 
+# A contrast before correction: values of units on both sides, (n_units,), the uncertainty of the
+# difference, and the result of the test (see `signed_rank_test`)
 _Test: TypeAlias = "tuple[FloatArray, FloatArray, Uncertainty, Row]"
-"""A contrast before correction: values of units on both sides, (n_units,), the uncertainty of the
-difference, and the result of the test (see `signed_rank_test`)."""
 
 
 def compare(

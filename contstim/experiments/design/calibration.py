@@ -285,8 +285,8 @@ def calibrate(
     return populations, unreached
 
 
+# Signal and standard deviation of item effects, both (n_trials,); True if targets were reached
 _TrialFit: TypeAlias = "tuple[FloatArray, FloatArray, bool]"
-"""Signal and standard deviation of item effects, both (n_trials,); True if targets were reached."""
 
 
 def _fit_planted(

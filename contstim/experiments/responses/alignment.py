@@ -103,8 +103,8 @@ class Imported:
         return replace(report, findings=self.unmatched + report.findings)
 
 
+# An answer, an error of an unreadable row, an answer to a question, or a note
 _Part: TypeAlias = RecordedAnswer | InputError | QuestionAnswer | str
-"""An answer, an error of an unreadable row, an answer to a question, or a note."""
 
 
 def import_files(

@@ -152,11 +152,11 @@ def _check_finite(location: str, model: Any) -> None:
             )
 
 
+# Words that every tokenizer of English can encode
 _WORDS = (
     "the of and a to in is was he for it with as his on be at by this had not are but from or have "
     "an dog house water people time day read walk old small good"
 ).split()
-"""Words that every tokenizer of English can encode."""
 
 # Maximum number of unused rows in an embedding that is padded to a multiple of 128 rows
 _MAX_PADDING_ROWS = 127

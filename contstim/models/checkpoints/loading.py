@@ -25,15 +25,14 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["causal", "masked", "classifier"]
 """Task for which a network was trained."""
 
+# Names of the window (the maximum number of tokens) in configurations, the most reliable first.
+#
+# For example, MPT uses `max_seq_len`, and ChatGLM uses `seq_length`. The value of `n_ctx` may be
+# outdated
 _LIMITS = (
     *("max_position_embeddings", "n_positions", "max_seq_len", "max_seq_length"),
     *("max_sequence_length", "seq_length", "n_ctx"),
 )
-"""Names of the window (the maximum number of tokens) in configurations, the most reliable first.
-
-For example, MPT uses `max_seq_len`, and ChatGLM uses `seq_length`. The value of `n_ctx` may be
-outdated.
-"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,16 +19,15 @@ from contstim.options import Help, Seed
 if TYPE_CHECKING:
     from contstim.models.specifications import Specification
 
+# Fields that are not in `SearchQuestion.key`.
+#
+# `per_pair` does not affect a single search. The other fields are not needed, because
+# `TripletTask.key` contains the excluded words, the words that may be used, and the judges. A judge
+# is another model, which chooses plausible sentences
 _NOT_IN_KEY = frozenset({"per_pair", "exclude", "allow_unknown", "judge"})
-"""Fields that are not in `SearchQuestion.key`.
 
-`per_pair` does not affect a single search. The other fields are not needed, because
-`TripletTask.key` contains the excluded words, the words that may be used, and the judges. A judge
-is another model, which chooses plausible sentences.
-"""
-
+# Field → value that has no effect; the key omits fields with these values
 _WITHOUT_EFFECT = {"frame": "none", "enough": 0}
-"""Field → value that has no effect; the key omits fields with these values."""
 
 
 @dataclass(frozen=True, kw_only=True)

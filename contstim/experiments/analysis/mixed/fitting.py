@@ -171,11 +171,11 @@ def fit_blocks(
     return parameters, point[:n_fixed], _standard_errors(hessian, n_fixed), results
 
 
+# Log-likelihood, its gradient, and the likelihoods of groups, for one vector of parameters.
+#
+# The vector contains the estimated thresholds, the slopes, the standard deviations of participants'
+# effects, and, if trials have random intercepts, the standard deviation of these intercepts
 _Value: TypeAlias = "tuple[float, FloatArray, tuple[BlockLikelihood, ...]]"
-"""Log-likelihood, its gradient, and the likelihoods of groups, for one vector of parameters.
-
-The vector contains the estimated thresholds, the slopes, the standard deviations of participants'
-effects, and, if trials have random intercepts, the standard deviation of these intercepts."""
 
 
 def _starting_point(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> FloatArray:

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 TEXTS = ("consent.md", "instructions.md", "debrief.md", "labels.csv", "examples.csv")
 PRACTICE, QUESTIONS = "practice.csv", "questions.csv"
 
+# Labels that earlier versions of contstim did not write to labels.csv; an export adds them
 _LATER_LABELS = ("withdrawn", "preview")
-"""Labels that earlier versions of contstim did not write to labels.csv; an export adds them."""
 
 _COLUMNS = {
     "labels.csv": ("name", "text"),
