@@ -11,6 +11,7 @@ import pytest
 from contstim.files.tables import write_table
 from contstim.items.stimuli import Condition
 from contstim.models.training_text import sentence_hash
+from contstim.steps.analysis import STOPPED
 from contstim.testing.platform import read_csv_rows
 from contstim.words.sentence import Sentence
 from tests.cli.running import run, succeed, write_experiment
@@ -87,6 +88,7 @@ def test_unusable_sentences_and_participants_are_reported(
     hashes = [f"{sentence_hash(sentence):016x}" for sentence in training_sentences]
     training_texts: dict[str, object] = {"a": {"hashes": hashes}, "b": None, "c": {"hashes": []}}
     (tmp_path / "scores.csv.meta.json").write_text(json.dumps({"training_text": training_texts}))
+    (tmp_path / "trials.csv.waves.csv").touch()  # as if the trials belonged to waves
     with blank_figures():
         command = run(tmp_path, "analyze", *FILES, "--out", "results", status=0)
     share = f"2 of {len(texts)} natural sentences ({200 / len(texts):.1f} %)"
@@ -100,6 +102,8 @@ def test_unusable_sentences_and_participants_are_reported(
     assert record["training_text"]["b"] is None
     assert "g1p0: rated 12 of 24 trials" in command.stderr
     assert "29 participants kept, 1 left out" in command.stderr
+    assert STOPPED in command.stderr
+    assert STOPPED in (tmp_path / "results" / "report.html").read_text()
     rows = read_csv_rows(tmp_path / "results" / "tables" / "participants.csv")
     values = [float(row["value"]) for row in rows if row["participant"] == "g1p1"]
     assert values

@@ -95,10 +95,31 @@ def test_symmetric_objective_returns_a_pair(search: Search, trained: Path) -> No
     assert "Disagreement" in search(*options, "-q").stdout
 
 
+def test_scores_in_other_units_are_compared_in_standard_deviations(
+    trained: Path, word_list: Path, natural: Sentence
+) -> None:
+    """Witness: log-probabilities of the model, divided by the number of its tokens."""
+    accept, reject = f"kenlm:{trained / '3gram.arpa'}+mean", f"kenlm:{trained / '2gram.arpa'}"
+    models = ("--accept", accept, "--reject", reject, "--sentence", natural.text)
+    search = partial(invoke, "synthesize --enough 0.1 --vocabulary", word_list, *models)
+    result = read_result(search("--json"))
+    before, after = result["log_probs_natural"], result["log_probs_synthetic"]
+    plain = NgramModel(trained / "3gram.arpa")
+    for text, scores in ((result["natural"], before), (result["synthetic"], after)):
+        sentence = Sentence.parse(text)
+        per_token = plain.log_probs([sentence])[0] / plain.token_counts([sentence])[0]
+        assert scores["accept"] == pytest.approx(per_token)
+    drop = before["reject"] - after["reject"]
+    assert drop / result["standard_deviations"][reject] >= 0.1
+    assert after["accept"] >= before["accept"]
+    assert "nats per token" in search().stdout
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--fix", "zebra"), "no word 'zebra', and positions go from 0 to 7"),
+        (("--objective", "symmetric", "--frame", "words", "--enough", "1"), "--enough needs"),
         (("--frame", "none", "--judge", "kenlm:{unigram}"), "leave out"),
         (
             ("--objective", "symmetric", "--accept", "kenlm:{unigram}"),

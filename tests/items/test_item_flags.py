@@ -227,6 +227,9 @@ def test_items_on_which_models_agree_are_flagged() -> None:
     pair = make_pair(4, "You came", "He left")
     stimuli: list[Pair | Triplet] = [disagreeing, agreeing, pair, agreeing_pair]
     assert flags_of_kind(flag_items(stimuli).flags, FlagKind.AGREEING) == [("t2", ""), ("p3", "")]
+    in_sds = replace(agreeing, sd_1=100.0, sd_2=1.0, unit_1="a", unit_2="b")
+    (flag,) = (f for f in flag_items([in_sds]).flags if f.kind is FlagKind.AGREEING)
+    assert f"{min(in_sds.drops):.2f} standard deviations" in flag.detail
     sentences = (Sentence.parse("We ran"), Sentence.parse("They sat"))
     kinds = (Kind.NATURAL, Kind.NATURAL)
     trials = [

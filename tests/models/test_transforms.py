@@ -1,5 +1,6 @@
 """Models that read one letter case, and scores per token or word."""
 
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -237,3 +238,22 @@ def test_model_of_both_cases_gets_no_case_advice(trained: Path, english: list[Se
     assert "does not know 1 of" in text
     assert f"such as {start_word.capitalize()} (in '{odd_sentence.text}')." in text
     assert "kenlm:FILE" not in text
+
+
+def test_slor_is_undefined_for_words_of_probability_zero(
+    arpa: Callable[[int], Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "1gram.arpa"
+    text = arpa(1).read_text(encoding="utf-8")
+    path.write_text(re.sub(r"(?m)^\S+\t<unk>", "-inf\t<unk>", text), encoding="utf-8")
+    scorer = load_scorer(f"kenlm:{arpa(2)}+slor:{path}")
+    with pytest.raises(ModelError, match=r"zyzzyva.* probability zero"):
+        scorer.scores([Sentence.parse("The zyzzyva sleeps.")])
+
+
+def test_token_counts_are_those_of_the_model_or_words(arpa: Callable[[int], Path]) -> None:
+    plain = load_model(f"kenlm:{arpa(2)}")
+    mean, slor = (load_scorer(f"kenlm:{arpa(2)}+{t}") for t in ("mean", f"slor:{arpa(1)}"))
+    assert mean.token_counts(SENTENCES).tolist() == plain.token_counts(SENTENCES).tolist()
+    with pytest.raises(ModelError):
+        slor.token_counts(SENTENCES)

@@ -6,6 +6,7 @@ Witness of the records: checksums computed from the files that the records name.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 from typing import Never
@@ -192,3 +193,24 @@ def test_english_rules_flag_no_german_sentences() -> None:
         synthetic_2=Sentence.parse("Der junge Hund schläft"),
     )
     assert not flags_of([german]).flags
+
+
+@pytest.mark.parametrize(
+    ("platform", "files", "field"),
+    [
+        ("psychopy", (), "`files` must not be empty"),
+        ("psychopy", ("a.csv", "b.csv"), "either `trials`"),
+        ("psychopy", ("empty",), "no file ends in"),
+        ("collected", ("a.csv", "b.csv"), "`files` must name one file"),
+    ],
+)
+def test_invalid_files_of_an_import_name_the_field(
+    tmp_path: Path, platform: str, files: tuple[str, ...], field: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("x\n1\n", encoding="utf-8")
+    step = import_step(platform)
+    assert step is not None
+    with chdir(tmp_path), pytest.raises(InputError, match=field):
+        step.of({"files": files, "out": "responses.csv"}).run()

@@ -29,6 +29,7 @@ from contstim.study.study_file import read_study
 from contstim.study.times import TimeEstimates, training_key
 from contstim.wording import duration, duration_range
 from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary
+from tests.cli.running import run as contstim
 from tests.study.small import STAGES, change, omit, run
 
 pytestmark = pytest.mark.slow
@@ -416,3 +417,25 @@ def test_text_of_durations() -> None:
     assert duration_range(50, 1_800) == "50 s to 30 min"
     assert duration_range(100, 110) == "about 1.7 min"
     assert duration_range(0, 4) == "about 4.0 s"
+
+
+def test_plan_prints_its_numbers(new_study: Path) -> None:
+    planned = estimate(new_study)
+    output = contstim(new_study, "plan --no-measure").stdout
+    assert all(stage in output for stage in STAGES)
+    assert "contstim run --until model" in output
+    needed, needed_by_use = planned.numbers.sentence_needs
+    for row in (*needed_by_use, ("in all", 1, needed, needed)):
+        assert re.search(
+            r"\D+".join(f"{cell:,}" if cell != row[0] else row[0] for cell in row), output
+        )
+    assert planned.supply is not None
+    assert f"{planned.supply.number:,} natural sentences" in output
+    assert f"{planned.numbers.trials:,} trials for" in output
+    assert planned.tests in output
+
+
+def test_plan_of_a_finished_study_needs_no_better_estimate(study: Path) -> None:
+    output = contstim(study, "plan --no-measure").stdout
+    assert set(re.findall(r"\b(?:done|waits|to do)\b", output)) == {"done"}
+    assert "better estimate" not in output

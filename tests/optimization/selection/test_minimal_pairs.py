@@ -390,6 +390,25 @@ def test_reviewed_selections_equal_the_exhaustive_optimum(
     }
 
 
+def test_lost_items_of_a_review_name_their_rule() -> None:
+    scores = make_scores(3, 16, 2)
+    old = select_minimal_pairs(scores, MinimalPairQuestion(per_pair=4))
+    removed, equal, *_ = old.pairs
+    rows = [row for row, pair in enumerate(scores.pairs) if pair.good != removed.good]
+    log_probs = scores.log_probs[rows]
+    # Now both models prefer the good sentence
+    log_probs[[scores.pairs[row].good == equal.good for row in rows]] = [[-1.0, -1.0], [-9.0, -9.0]]
+    pairs = tuple(scores.pairs[row] for row in rows)
+    review = make_review([replace(pair_trial(pair), group=1) for pair in old.pairs], ())
+    question = MinimalPairQuestion(per_pair=2)
+    selection = select_minimal_pairs(
+        replace(scores, pairs=pairs, log_probs=log_probs), question, review=review
+    )
+    rules = {item.item_id: item.rule for item in selection.changed}
+    assert "lack its sentences" in rules[removed.trial_id]
+    assert "prefer the same sentence" in rules[equal.trial_id]
+
+
 @pytest.mark.parametrize(
     ("forge", "message"),
     [
