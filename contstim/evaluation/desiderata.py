@@ -67,7 +67,8 @@ class Desiderata(ShownAsTable):
             reference's scores, over sentences. `frequency_…`: correlation of a word's mean score in
             the carriers with the word's frequency, over words. A split word has several tokens.
             `split_words`: share of split words among `words`. `split_in_text`: share of split words
-            among all words of the sentences. `split_effect` describes the other columns.
+            among all words of the sentences. The function `split_effect` describes the columns
+            `score_of_…` and `advantage_…`.
         by_carrier: rows of carriers.csv, one for each model and carrier. They contain the
             correlation of scores of words with frequencies of words.
         reference: name of the causal model; None without a causal model.
@@ -342,7 +343,8 @@ def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
     tokens have higher scores under `pll-original` than under `pll-word-l2r`.
 
     Yields:
-        A row for each checkpoint and measure: a correlation, or the mean score of split words.
+        A row for each checkpoint and measure. A measure is a correlation, or the mean score of
+        split words.
         `original` and `adapted` are the values of the measure under `pll-original` and
         `pll-word-l2r`. `low` and `high` are the ends of the 95 % interval of `original` minus
         `adapted`, from a bootstrap of sentences or words. `verdict` is `undecided` if the interval
@@ -514,9 +516,9 @@ def _parts(desiderata: Desiderata, summary: Table, claims: Columns) -> Iterator[
     if claims["model"]:
         yield Heading("Published findings")
         yield Paragraph(
-            "Kauf & Ivanova (2023) report that pll-original has these properties, compared with "
-            "pll-word-l2r. A finding is undecided if the 95 % bootstrap interval of the "
-            "difference contains zero."
+            "Kauf & Ivanova (2023) compared pll-original with pll-word-l2r, and report the "
+            "properties in this table. A finding is undecided if the 95 % bootstrap interval of "
+            "the difference contains zero."
         )
         yield page_table(claims)
     n_sentences = len({omission.sentence for omission in desiderata.left_out})

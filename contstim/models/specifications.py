@@ -68,7 +68,7 @@ class Specification:
 
     @property
     def text(self) -> str:
-        """`NAME=SPECIFICATION`; `parse_model` of this text returns an equal value."""
+        """`NAME=SPECIFICATION`; from this text, `parse_model` makes an equal `Specification`."""
         return with_name(self.name, self.specification)
 
     @property

@@ -188,8 +188,9 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
 
     The message recommends a letter case if both conditions hold:
 
-    * The model does not know most of the words that a conversion to this case changes.
-    * After the conversion, the model knows more than half of all unknown words.
+    * The model does not know most of the words that are not in this case.
+    * If all words were in this case, the model would know more than half of the words that it does
+      not know now.
     """
 
     def count_unknown(words: Counter[str]) -> Counter[str]:
@@ -303,7 +304,8 @@ class Transformed(_Wrapper):
         """See `Scorer.order_fingerprint`.
 
         If words are tokens, `+mean` divides the scores of equally long sentences by the same
-        number. So their order does not change, and this is the fingerprint of the wrapped model.
+        number, which does not change the order of the sentences. The result is then the fingerprint
+        of the wrapped model.
         """
         if self._unigram is None and self._model.tokens_per_word((), initial=False) is None:
             return self._model.order_fingerprint

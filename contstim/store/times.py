@@ -1,4 +1,4 @@
-"""Measurements next to a study's store: times of units of work, and comparisons of contexts.
+"""Measurements in a file next to a study's store: times of work, and comparisons of contexts.
 
 Units of work are triplets, scored sentences, loaded models and trainings. Units and seconds are
 summed over runs. A run with mostly cached results measures few units, so it hardly changes the mean

@@ -23,8 +23,8 @@ _DIGITS = 12
 _MAX_ENUMERATED = 13  # maximum number of pairs for which all patterns of signs are counted
 # Maximum number of pairs without ties whose p-value is exact; above it, p-values are approximate
 _MAX_EXACT = 50
-# Largest mean of the differences, in standard deviations. With a larger mean, all differences have
-# the same sign
+# Maximum mean of the differences that `rank_biserial_interval` considers, in standard deviations.
+# With this mean, practically all differences have the same sign
 _MAX_SHIFT = 6.0
 
 
@@ -111,11 +111,12 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
     if its p-value is below `alpha`. The ends of the interval are Walsh averages, that is, single
     differences or means of two differences.
 
-    All shifts are tested with the ties of the unshifted differences. So the interval excludes 0 if
-    and only if the p-value of `signed_rank_p_values` is below `alpha`. With many differences of
-    zero, no p-value could be below `alpha`. Shifts are then tested without ties, because shifted
-    differences are not zero. With too few pairs, no shift can be rejected, and the interval is
-    infinite.
+    Every shift is tested with the critical value of the unshifted differences, which depends on
+    their ties and zeros. So the interval excludes 0 if and only if the p-value of
+    `signed_rank_p_values` is below `alpha`. There is an exception. If so
+    many differences are zero that no p-value can be below `alpha`, the critical value is that of
+    differences without ties and zeros. With too few pairs, no shift can be rejected, and the
+    interval is infinite.
 
     Differences of nan are left out.
     """
@@ -153,8 +154,9 @@ def signed_rank_interval(differences: FloatArray, alpha: float) -> tuple[float, 
 def _largest_significant(doubled: Iterable[int], alpha: float) -> int:
     """Return the largest doubled sum of ranks whose p-value is below alpha; -1 if there is none.
 
-    The result is the critical value for the smaller one of two sums: the ranks of positive and of
-    negative differences. `doubled` are the doubled ranks.
+    Wilcoxon's statistic is the smaller one of two sums of ranks: the sum over the positive
+    differences, and the sum over the negative ones. The result is the doubled critical value of
+    this statistic. `doubled` are the doubled ranks.
     """
     p_values = _sign_p_values(doubled)
     below = np.flatnonzero(p_values[: (len(p_values) + 1) // 2] < alpha)

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 MAX_REFERENCE_SENTENCES = 1_000
 """Maximum number of natural sentences of each length whose scores determine a floor.
 
-A masked model scores these sentences in minutes, not hours. The limit costs little precision: a
-floor at the first quartile (25 %) has a standard error of 1.4 percentage points.
+A masked model scores these sentences in minutes, not hours. The limit costs little precision. For
+example, a floor that should be above 25 % of all natural sentences is above 25 ± 1.4 % of them
+(standard error).
 """
 
 _SENTENCES_PER_TASK = 200

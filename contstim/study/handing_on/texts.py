@@ -48,7 +48,10 @@ _SEARCH = (*(field.name for field in fields(SearchQuestion)), "capitals", "plaus
 
 
 def datasheet(facts: StudyFacts, doubts: Sequence[str] = ()) -> Report:
-    """Return the datasheet of the materials; see `Manifest.as_it_is` for `doubts`."""
+    """Return the datasheet of the materials.
+
+    `doubts` are sentences about stages that are not up to date and files that were changed by hand.
+    """
     report = _fill(
         "datasheet",
         facts,
