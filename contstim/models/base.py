@@ -61,7 +61,8 @@ class Convention:
             a server. Networks on this machine always normalise log-probabilities in float32.
         tolerance: maximum relative difference between scores of one sentence in two batches; a
             difference of 1e-4 nats is always allowed. For a precision below float32, the tolerance
-            is measured. For a model on a server, the server's address contains the tolerance.
+            is measured. For a model on a server, it is the option `tolerance` of the
+            server's address.
         context_tokens: tokens that a causal model reads before the first word; empty for other
             models.
     """
@@ -156,8 +157,8 @@ class TokenScore(NamedTuple):
     """One term of a sentence's score: a token, or a word of a word-level model.
 
     Attributes:
-        word: 0-based position of the token's word; -1 for the end mark, or for a token that
-            represents the end of the sentence.
+        word: 0-based position of the token's word. It is -1 for an end mark, such as the full stop,
+            and for a special token for the end of the sentence, such as `</s>`.
         token: text of the token in the model's vocabulary.
         log_prob: log-probability of the token, nats.
         entropy: entropy of the distribution that predicts the token, nats; nan if unknown.
@@ -223,7 +224,8 @@ class Scorer(ABC):
     reports_passes: bool = False
     """Whether `models.costs` counts all passes of the model; True for models without a network.
 
-    If it is False and the budget of a search limits passes, each sentence is searched only once.
+    If it is False and the budget of a search limits passes, only one search starts from each
+    natural sentence.
     """
 
     is_black_box: bool = False
@@ -478,8 +480,8 @@ class LanguageModel(Scorer):
             ModelError: if the model does not read from left to right, or has no word boundaries.
         """
         raise ModelError(
-            f"{self.name} with rule {self.convention.rule} has no word boundaries to correct; only "
-            "causal transformers with the rule log-likelihood have them. Remove the correction."
+            f"{self.name} with rule {self.convention.rule} has no boundary correction; only causal "
+            "transformers with the rule log-likelihood have one. Remove `boundary_correction`."
         )
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:

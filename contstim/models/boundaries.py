@@ -95,9 +95,9 @@ def word_completing(tokenizer: Any, n_tokens: int) -> BoolArray:
     vocabulary = _trained_tokens(tokenizer, n_tokens)
     mark, marked = _word_mark(vocabulary)
     if mark == _ENDING_MARK or not marked:
-        ends = "where words end (</w>): a word's surprisal needs no correction"
+        ends = "where words end (</w>), so surprisals need no boundary correction"
         marks = ends if marked else "no beginnings of words (##, Ġ, ▁)"
-        raise ModelError(f"The tokenizer marks {marks}. Remove the correction.")
+        raise ModelError(f"The tokenizer marks {marks}. Remove `boundary_correction`.")
     completing: BoolArray = token_classes(tokenizer, n_tokens) != WITHIN
     completing[[i for token, i in vocabulary.items() if token.startswith(_BLANKS)]] = True
     return completing
@@ -160,8 +160,8 @@ class Normaliser:
         slice_of = rows // step
         for i in np.unique(slice_of).tolist():
             for kind in np.unique(kind_of[slice_of == i]).tolist():
-                # A query is a pair of a row and a token. Find the queries in this slice and class,
-                # their distinct rows, and the index of each query's row among these rows
+                # A query is a pair of a row and a token. `queries` are those in this slice of the
+                # rows whose tokens have this class. `used` are their rows, each once
                 queries = np.flatnonzero((slice_of == i) & (kind_of == kind))
                 used, index = np.unique(rows[queries], return_inverse=True)
                 part, token = logits[i * step : (i + 1) * step], tokens[queries]
@@ -194,5 +194,5 @@ class Normaliser:
         classes = np.full(len(log_probs), WITHIN) if self.classes is None else self.classes
         values = torch.from_numpy(log_probs)
         by_class = {c: float(entropy(values[classes == c])) for c in (WITHIN, BOUNDARY)}
-        # nan for tokens without a class, since `log_softmax` does not have their distribution
+        # nan for tokens without a class, because `log_softmax` does not normalise over all tokens
         return np.array([by_class.get(c, np.nan) for c in classes[tokens].tolist()])

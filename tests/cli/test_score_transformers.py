@@ -82,7 +82,7 @@ def test_boundary_correction_gives_one_row_per_word(folder: Path) -> None:
     for option in (["--boundary-correction"], ["--by", "token"]):
         with pytest.raises(InputError, match="need --per-word"):
             run_score(folder, "no.csv", models, *option)
-    with pytest.raises(ModelError, match="no word boundaries to correct"):
+    with pytest.raises(ModelError, match="has no boundary correction"):
         run_score(folder, "no.csv", [f"hf:{folder}/bert"], *correction_options)
 
 

@@ -430,12 +430,12 @@ def test_correction_is_refused_where_it_does_not_apply(tiny_checkpoint: Folder, 
     with pytest.raises(ModelError, match="already preserves word boundaries"):
         CausalModel(checkpoint, rule="chain").completed_word_log_probs(STIMULI)
     toy = ToyModel()
-    with pytest.raises(ModelError, match="no word boundaries to correct"):
+    with pytest.raises(ModelError, match="has no boundary correction"):
         toy.completed_word_log_probs(STIMULI[:1])
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_checkpoint("xlm"))
-    with pytest.raises(ModelError, match="needs no correction"):
+    with pytest.raises(ModelError, match="need no boundary correction"):
         word_completing(tokenizer, len(tokenizer))
     words = Tokenizer(models.WordLevel({"dog": 0}, unk_token="dog"))
     unmarked: Any = transformers.PreTrainedTokenizerFast(tokenizer_object=words)  # type: ignore[no-untyped-call]
-    with pytest.raises(ModelError, match=r"marks no beginnings of words .* Remove the correction"):
+    with pytest.raises(ModelError, match="marks no beginnings of words"):
         word_completing(unmarked, 1)

@@ -55,8 +55,8 @@ class Answer:
         model_a: one model of the match.
         model_b: the other model.
         preferred: name of the preferred model, or `tie`.
-        list: name of the list, the set of items that the participant saw. If it is empty, the
-            participant counts as a separate list.
+        list: name of the participant's list, the set of items that the participant saw. If the name
+            is empty, the participant counts as a separate list.
         wave: number of the wave (batch of participants) at whose end the answer first counted; 0 if
             there are no waves.
     """
@@ -168,8 +168,8 @@ class Match:
 
         For each value m, one e-value is evidence that the mean is above m, and another e-value is
         evidence that the mean is below m. At the lower end of the interval, the first e-value is
-        2/alpha. At the upper end, the second e-value is 2/alpha. The lower end is -1, or the upper
-        end is 1, if the e-value does not reach 2/alpha for any m.
+        2/alpha. At the upper end, the second e-value is 2/alpha. If the first e-value is below
+        2/alpha for every m, the lower end is -1. If the second one is, the upper end is 1.
         """
         return self._lower_end(alpha), -self.reversed._lower_end(alpha)
 
@@ -288,8 +288,9 @@ def verdict_of(matches: Sequence[Match], alpha: float, margin: float = 0.0) -> V
 def matches_of_best(matches: Sequence[Match], verdict: Verdict) -> list[Match]:
     """Return the matches of the best model, which is `model_a` of each.
 
-    The best model is the winner. Without a winner, compare each model's smallest e-value against
-    other models; the best model has the largest of them.
+    The best model is the winner. Without a winner, the smallest e-value of each model counts, that
+    is, its evidence against its strongest rival. The best model is the one with the largest such
+    value.
     """
     by_model = grouped((m.model_a, m) for match in matches for m in (match, match.reversed))
     smallest = {model: min(m.log_e[-1] for m in of_model) for model, of_model in by_model.items()}

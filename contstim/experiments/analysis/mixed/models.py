@@ -126,13 +126,13 @@ class MixedFit:
 
         For probit, the unit of latent values is the standard deviation of the noise. For logit, it
         is log odds. The estimate is per nat, or per unit of the signed ranks. The second
-        derivatives of the log-likelihood give its standard error. Degrees of freedom are a number
-        of units minus 1. The units are trials if these have intercepts, and participants if these
-        have slopes. If both are true, the smaller number counts. If neither is true, the units are
-        ratings. `typical_ratio` is the root mean square of the ratios. `typical_effect` is the
-        effect of a ratio of this size, and can be compared between models. `capped` counts trials
-        with an infinite ratio. `cap`, the largest finite ratio, replaces infinite ratios. P-values
-        are not adjusted.
+        derivatives of the log-likelihood give its standard error. Degrees of freedom are n - 1. If
+        trials have intercepts, n is the number of trials. If participants have slopes, n is the
+        number of participants. If both are true, n is the smaller number. If neither is true, n is
+        the number of ratings. `typical_ratio` is the root mean square of the ratios.
+        `typical_effect` is the effect of a ratio of this size, and can be compared between models.
+        `capped` counts trials with an infinite ratio. `cap`, the largest finite ratio, replaces
+        infinite ratios. P-values are not adjusted.
         """
         units = [self.rated.n_trials] * self.settings.items
         units += [len(self.rated.participants)] * (self.settings.people == "slopes")

@@ -116,8 +116,8 @@ def _parse_answer(
     """Parse the answer of a row; return an error if the row is unreadable.
 
     Raises:
-        InputError: if `rating` and `response` contradict each other, because other rows may be
-            miscoded too.
+        InputError: if `rating` and `response` contradict each other. Skipping this row would not be
+            enough, because the ratings of all rows may be wrongly coded.
     """
     if not {"rating", "response"} & row.keys():
         return InputError(f"{where}: has neither a rating nor a response.")
