@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 SEEDS = 3
 """Maximum number of seeds for a triplet. Another seed is used only if a search finds nothing."""
 
-VERSION = 9
+VERSION = 10
 """Version of the search. Increase it when a change of the code changes the result of a search.
 
 Also increase it when the table of English tags changes.

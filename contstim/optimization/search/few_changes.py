@@ -104,8 +104,10 @@ _KEPT = 60  # maximum number of proposals that change one position of a sentence
 _MIN_SCORED = 40  # every network may score at least this number of sentences
 _BATCHES = 10  # a network scores its sentences in this number of batches
 _MAX_BATCH = 36  # maximum number of sentences that judges score in a batch
-# Number of batches in a row without gain after which scoring ends, if a feasible sentence is known
-_PATIENCE = 2
+# Number of batches in a row without gain after which scoring ends, if a feasible sentence is known.
+# Searches in which only the judges cost time are more patient: with 4 instead of 2 batches, they
+# find the right sentence in 94 % instead of 88 % of 33 searches (compared with exhaustive search)
+_PATIENCE, _PATIENCE_OF_JUDGES = 2, 4
 _FIRST_SHARE = 0.7  # share of a network's maximum that may be scored before a third word is tried
 _ERROR = 3.0  # standard deviation of errors of estimates before any calibration, nats
 # Prior standard deviations of a regression's coefficients: intercept, slope of the estimates,
@@ -387,7 +389,8 @@ class FewChangesSearch:
         scores = np.full(proposals.estimates.shape, np.nan)
         untried = np.ones(len(proposals.n_new), np.bool_)
         best, n_failures = -np.inf, 0
-        while n_failures < _PATIENCE and all(self._batch_limit(n, share) for n in self._networks):
+        patience = _PATIENCE if self._networks else _PATIENCE_OF_JUDGES
+        while n_failures < patience and all(self._batch_limit(n, share) for n in self._networks):
             expected, errors = self._calibrate(proposals, scores)
             odds = self._odds(expected, errors)
             merits = np.where(untried & (odds >= _MIN_ODDS), self._quality(expected) + odds, -inf)
