@@ -110,7 +110,7 @@ class Executor(ABC):
     def signs_of_life(self) -> Mapping[int, object]:
         """Return worker → a value that changes as long as the worker lives.
 
-        Workers in this process may be missing, and so may workers that are not ready yet.
+        The result may lack workers in this process, and workers that are not ready yet.
         """
         return {}
 

@@ -94,7 +94,7 @@ def resolve_device(name: str) -> Device:
 
 
 def check_choice(field: str, value: str, choices: Any) -> None:
-    """Check that the value of a field is one of the values of the `Literal` `choices`.
+    """Check that a field has one of the values that the type `choices`, a `Literal`, lists.
 
     Raises:
         ModelError: if the value is not one of `choices`.
