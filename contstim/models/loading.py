@@ -18,7 +18,7 @@ TrustRemoteCode: TypeAlias = Annotated[
     bool, Help("Run Python code that comes with a model; read this code first.")
 ]
 Quantization: TypeAlias = Literal["int8", "int4"]
-"""Integers that replace the weights of a network, so that it needs less memory."""
+"""Type of the integers that replace a network's weights, so that the network needs less memory."""
 
 if TYPE_CHECKING:
     DeviceMap: TypeAlias = Literal["auto"] | Mapping[str, str | int]

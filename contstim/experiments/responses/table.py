@@ -161,7 +161,8 @@ class Response:
     def button(self) -> int | None:
         """Rating, mirrored if sentence_2 was on the left, so that low values prefer the left side.
 
-        None if the rating or the side was not recorded. 0 is a valid value of a slider.
+        The value is None if the rating or the side was not recorded. 0 cannot have this meaning,
+        because 0 is a valid rating on a slider.
         """
         if self.rating == UNRATED or self.left == UNKNOWN:
             return None
