@@ -58,7 +58,8 @@ def _read_member(archive: ZipFile, member: ZipInfo, path: Path | str) -> npt.NDA
         raise ValueError(f"it contains {member.filename}, which is not an {_ENDING} file")
     # A member is a file in the archive. The archive states the size of a member before and after
     # compression, and both sizes may be wrong. But a compressed member is not longer than the
-    # archive, and Deflate (the compression of zip files) reduces a size at most by the factor 1,032
+    # archive, and Deflate (the compression of zip files) reduces a size at most by the factor
+    # 1,032. So a size above 1,100 times the compressed size is impossible
     compressed_size = min(member.compress_size, Path(path).stat().st_size)
     if member.file_size > 1_100 * compressed_size:
         raise ValueError(f"{member.filename} has an impossible size")
@@ -72,7 +73,7 @@ def _read_array(file: IO[bytes], size: int) -> npt.NDArray[Any]:
     if read_header is None:
         raise ValueError(f"its format {version} is not 1.0 or 2.0")
     shape, _, dtype = read_header(file)
-    # NumPy's product of a huge shape could overflow to a small number
+    # Python's product, because NumPy's product of a huge shape could overflow to a small number
     claimed_size = math.prod(shape) * dtype.itemsize
     if dtype.hasobject:
         raise ValueError("it contains Python objects, which could run code")

@@ -1,7 +1,8 @@
 """Strict readers of JSON and TOML, which refuse content that other programs could misread.
 
-Python's readers accept NaN, half of a surrogate pair, and the same name twice in one object. They
-raise unusual errors for deep nesting and for integers with thousands of digits.
+Python's readers accept NaN, half of a surrogate pair (which UTF-8 cannot encode), and the same name
+twice in one object. For deep nesting, they raise a RecursionError. For an integer with thousands of
+digits, their message is about a setting of Python.
 """
 
 from __future__ import annotations

@@ -60,7 +60,8 @@ def is_device(path: Path | str) -> bool:
     path = Path(path)
     is_stream = path in (_DEVICES / "stdout", _DEVICES / "stderr")
     if is_stream or path.parent in (_DEVICES / "fd", Path("/proc/self/fd")):
-        # A redirected stream is a file, but other programs may write to it at the same time
+        # If the stream is redirected to a file, other programs may write to this file at the same
+        # time. So the file must not be replaced
         return True
     try:
         mode = path.stat().st_mode
@@ -292,7 +293,8 @@ def _open_and_lock(path: Path) -> tuple[IO[str], bool]:
         file = path.open("a+", encoding="utf-8")
         if not _acquire(file):
             return file, False
-        # Between `open` and `_acquire`, the previous holder may have removed the file
+        # Between `open` and `_acquire`, the previous holder may have removed the file. Then another
+        # process could create and lock a new file, so open the file again
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file, True

@@ -152,7 +152,7 @@ class Record:
             values = {name: content.pop(name) for name in names if name in content}
             values |= {"path": path, "facts": content}
             record: Record = _validator().validate_python(values)
-        except ValueError:  # the class of pydantic's errors, too
+        except ValueError:  # pydantic's errors are of this class, too
             return None
         return record
 
@@ -207,7 +207,7 @@ def checksums(
 
 
 def path_from(folder: Path, path: Path) -> str:
-    """Return a path relative to a folder; unchanged if it is on another drive (Windows)."""
+    """Return a path relative to a folder; return a path on another drive (Windows) unchanged."""
     try:
         return Path(os.path.relpath(path, folder)).as_posix()
     except ValueError:

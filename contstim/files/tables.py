@@ -2,7 +2,8 @@
 
 CSV files may come from spreadsheets in any country. Commas, semicolons or tabs separate cells. If
 commas do not separate cells, numbers may have decimal commas. The encoding is UTF-8, or UTF-16 with
-a byte order mark. In TSV files, texts may be in quotation marks; contstim writes these marks.
+a byte order mark. Texts in TSV files may be with or without quotation marks; contstim writes them
+with quotation marks.
 """
 
 from __future__ import annotations
@@ -314,8 +315,8 @@ def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
 def _is_unquoted(lines: Sequence[str]) -> bool:
     """Return True if quotation marks in a TSV table belong to the texts.
 
-    This is true if the table cannot be parsed with quoted cells, and if no cell both begins and
-    ends with a quotation mark.
+    Otherwise, the marks enclose cells. Return True if the table cannot be parsed with marks that
+    enclose cells, and no cell both begins and ends with a mark.
     """
     try:
         for _ in csv.reader(lines, delimiter="\t", strict=True):
@@ -371,7 +372,10 @@ def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
 
 
 def join_names(names: Iterable[object], max_names: int = 12) -> str:
-    """Join names with commas for messages; after `max_names` names, only state their number."""
+    """Join names with commas for messages.
+
+    Names after the first `max_names` are replaced by the total number of names.
+    """
     texts = [str(name) for name in names]
     suffix = f", … ({len(texts):,} in all)" if len(texts) > max_names else ""
     return ", ".join(texts[:max_names]) + suffix

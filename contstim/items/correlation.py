@@ -15,8 +15,8 @@ import numpy as np
 if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
 
-_MIN_ROWS = 2  # with two rows, r is always 1 or -1
-_MIN_ROWS_FOR_INTERVAL = 4  # the standard error of Fisher's z is 1 / sqrt(n - 3)
+_MIN_ROWS = 2  # r of one row is undefined; r of two rows is always 1 or -1
+_MIN_ROWS_FOR_INTERVAL = 4  # Fisher's z has the standard error 1 / sqrt(n - 3), so n must exceed 3
 
 
 def pearson_with_interval(x: FloatArray, y: FloatArray) -> dict[str, float]:

@@ -40,12 +40,13 @@ _MIN_MISFITS = 3
 # mean Zipf frequency (see `FlagSettings.rare`). Each limit is twice the standard deviation of the
 # number of characters, or of the mean Zipf frequency, over natural sentences of eight words
 _MAX_CHARACTERS, _MAX_ZIPF = 12, 0.7
-# A synthetic sentence is flagged if its least likely word is less likely than that of most natural
-# sentences. This is the share of natural sentences with an equally unlikely word
+# A synthetic sentence is flagged if it has a word that is less likely than a limit, and less likely
+# than every word of its natural sentence. For each natural sentence, take the log-probability of
+# its least likely word. The limit is this quantile of these values
 _QUANTILE = 0.05
 # A drop is the score of the natural sentence minus that of the sentence that the model rejects (see
-# `Triplet.drops`). A smaller drop is flagged. The first limit is in nats; the second is in standard
-# deviations of the model's scores of natural sentences
+# `Triplet.drops`). A drop below the limit is flagged. The first limit is for scores in nats. The
+# second is for other scores, in standard deviations of the model's scores of natural sentences
 _SMALL_DROP, _SMALL_DROP_SDS = 1.0, 0.1
 
 
@@ -367,7 +368,8 @@ def _frequent_flags(
                 yield Flag(item_id, FlagKind.FREQUENT, detail)
 
 
-_Entry = tuple[int, tuple[int, tuple[str, ...]]]  # group of participants, element of `all_but_one`
+# Group of participants; and an entry of `all_but_one`: a position, and the words at other positions
+_Entry = tuple[int, tuple[int, tuple[str, ...]]]
 
 
 def _similar_flags(

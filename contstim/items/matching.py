@@ -141,8 +141,8 @@ def figures_of(
         flagged: share of triplets with flags (possible problems, see `item_flags`); None to omit
             the row of this share.
         table: table of tags; None to omit comparisons of synthetic with natural sentences.
-        enough: minimum of both drops in the row "share with both drops of at least …"; 0 for the
-            default (`ENOUGH` or `ENOUGH_SDS`), None to omit the row.
+        enough: limit that each of the two drops must reach in the row "share with both drops of at
+            least …"; 0 for the default (`ENOUGH` or `ENOUGH_SDS`), None to omit the row.
     """
     smaller = [min(triplet.drops) for triplet in triplets]
     unit, kind = triplets[0].drop_unit, "log-probability" if triplets[0].in_nats else "score"

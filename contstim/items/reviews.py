@@ -138,7 +138,7 @@ class Review:
 
     def __post_init__(self) -> None:
         for item_id, decisions in self.by_item.items():
-            # Rows may differ in kind: a trial and the pair that it shows have the same identifier
+            # Do not compare kinds: a trial and the pair that it shows have the same identifier
             if len({d.sentences for d in decisions}) > 1:
                 raise InputError(
                     f"{item_id} has different sentences in two rows of reviews. Review the item "
@@ -224,9 +224,9 @@ class Review:
         return Review(tuple(decisions))
 
     def require_items_of(self, stimuli: Iterable[Stimulus], table: Path | str) -> None:
-        """Check that the stimuli contain all reviewed items of their kind, without changes.
+        """Check that no reviewed item of the stimuli's kind is missing or has changed.
 
-        All stimuli must be of one kind. `table` is their file, for messages.
+        All stimuli must be of one kind. `table` is the file of the stimuli, for messages.
 
         Raises:
             InputError: if a reviewed item is missing or has changed; the message names the first

@@ -50,7 +50,7 @@ class Scale(StrEnum):
 
     @property
     def is_graded(self) -> bool:
-        """True if answers express confidence."""
+        """True if answers express degrees of preference; False for a choice."""
         return len(self.sentence_2_answers) > 1
 
     @property

@@ -313,7 +313,7 @@ class Trial:
         synthetic-synthetic      synthetic_1, which model_1 rejects
         natural-controversial    the sentence that model_1 rejects
         minimal-pair             the acceptable sentence, which model_1 rejects
-        catch                    the unshuffled sentence, or the correct answer to an instruction
+        catch                    the unshuffled sentence; of two instructions, the one to choose
     """
 
     trial_id: str

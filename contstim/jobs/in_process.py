@@ -194,7 +194,7 @@ class _Thread:
             with runner(self._wait):
                 while (task := self._turns.get()) is not None:
                     self._results.put(self._context.answer(task))
-        except GeneratorExit:  # from `_wait`; tasks catch only subclasses of `Exception`
+        except GeneratorExit:  # from `_wait`; tasks do not catch it, since it is no `Exception`
             return
         except BaseException as error:
             self._results.put(error)

@@ -67,8 +67,8 @@ class Executor(ABC):
 
     * Each worker reports once that it is ready, before its first task.
     * Each worker performs one task at a time.
-    * Each task causes exactly one event: a `Reply` or the death of the worker. If `end` ends the
-      worker first, there is no event.
+    * Each task causes exactly one event: a `Reply` or the death of the worker. The only exception
+      is a task whose worker is ended by `end`: it causes no event.
     * A new worker has no loaded models, and does not disturb other workers.
     * A worker in another process has a heartbeat, a regular sign of life, in a separate thread. The
       heartbeat continues during a long task, and stops if the process is suspended.
@@ -110,7 +110,7 @@ class Executor(ABC):
     def signs_of_life(self) -> Mapping[int, object]:
         """Return worker → a value that changes as long as the worker lives.
 
-        Workers in this process may be missing, and so may workers that are not ready yet.
+        The result may lack workers in this process, and workers that are not ready yet.
         """
         return {}
 

@@ -36,7 +36,7 @@ class ProcessExecutor(Executor):
     Args:
         workers: number of workers. None means one worker per GPU or, without GPUs, one worker per
             processor.
-        silence: seconds; see `Executor.silence`.
+        silence: seconds without a sign of life after which a worker is assumed to hang.
 
     Raises:
         InputError: if there is fewer than one worker.
@@ -145,7 +145,7 @@ class ProcessExecutor(Executor):
 def _work(
     pipe: Connection, context: WorkerContext, environment: dict[str, str], beats: Any
 ) -> None:
-    # The driver is the process that started the workers. It handles interrupts
+    # The driver, the process that started the workers, handles interrupts. Workers ignore them
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.update(environment)
 

@@ -35,10 +35,10 @@ class RayExecutor(Executor):
             GPUs and processors.
         gpus_per_worker: number of GPUs for each worker, or a fraction such as 0.5. None means 1 if
             the cluster has GPUs and the device is not `cpu`, otherwise 0.
-        silence: seconds; see `Executor.silence`. A library that reads a large model may block the
-            heartbeat for minutes. `ProcessExecutor` then uses processor time as a sign of life. On
-            a cluster, the processor time is unknown. So the default is longer than that of
-            `ProcessExecutor`.
+        silence: seconds without a sign of life after which a worker is assumed to hang. A library
+            that reads a large model may block the heartbeat for minutes. `ProcessExecutor` then
+            uses processor time as a sign of life. On a cluster, the processor time is unknown. So
+            the default is longer than that of `ProcessExecutor`.
 
     Raises:
         InputError: if there is fewer than one worker, or `gpus_per_worker` is negative.

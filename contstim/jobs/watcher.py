@@ -1,12 +1,13 @@
 """A program that outlives the driver (the process that started Ray) and kills Ray's processes.
 
-The driver runs the program as a script. The argument of the script is a mark. The program does not
-import contstim, because this import would delay the start. If the standard input of the program
-ends without the word `done`, the driver has died. The program then kills two kinds of processes:
+The driver runs the program as a script. The argument of the script is a mark, a random text that
+identifies the driver. The program does not import contstim, because this import would delay the
+start. If the standard input of the program ends without the word `done`, the driver has died. The
+program then kills two kinds of processes:
 
 * Processes with the mark in an environment variable, which the driver's child processes inherit.
-* Processes that write to the folder of the Ray session, because some processes overwrite their
-  environment. The driver sends the path of this folder as a line of standard input.
+* Processes that write to the folder of the Ray session. Some of them have no mark, because they
+  overwrite their environment. The driver sends the path of this folder as a line of standard input.
 
 On systems without /proc the program does nothing.
 """

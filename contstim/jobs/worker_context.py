@@ -76,8 +76,8 @@ class WorkerContext:
     def borrower(self) -> Self:
         """Return a context that shares this context's models, for a worker of this process.
 
-        `capacity` applies to all such workers together. Scorers of different tasks share weights,
-        but not what a search changes, such as cached prefixes of sentences.
+        `capacity` applies to all such workers together. Scorers of different tasks share weights.
+        They do not share data that a search changes, such as cached prefixes of sentences.
         """
         worker = self.fresh()
         worker._lender = self
@@ -106,8 +106,8 @@ class WorkerContext:
         if self._lender is not None:
             lent = self._lender.scorers(names)
             for scorer in lent:
-                # Cache the convention before copying. If a model's precision is below float32,
-                # computing its convention needs network passes
+                # Compute the convention once, before copying; copies then have the cached value. If
+                # the model's precision is below float32, the convention needs network passes
                 _ = scorer.convention
             return [scorer.for_another_search() for scorer in lent]
         for name in names:

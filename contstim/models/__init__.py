@@ -11,8 +11,8 @@ The list omits checks, helpers in the same file, and `merging` for concurrent se
                                           a folder, the local cache or the hub (`from_anywhere`)
     masked.adapter.MaskedModel            holds the rule (`rules.chain_plan`) and tokenizes. The
                                           rule makes a plan for each sentence: rows with masked
-                                          tokens, and questions. A question is a token that the
-                                          network should predict in a row
+                                          tokens, and questions. A question asks for the
+                                          probability of one masked token of one row
     masked.network.MaskedNetwork          holds the mask token, and computes only required logits
     masked.adapter.MaskedModel.log_probs  scores sentences; a method of all language models
     words.encode_batch                    finds each sentence's tokens, and the word of each token

@@ -95,7 +95,8 @@ def forward_in_batches(
         run: function that processes a batch.
         pad: id of the padding token.
         budget: device, and maximum number of tokens of a batch; a longer row is a batch by itself.
-        width: number of tokens that the network reads for each token of a row.
+        width: number of tokens that the network reads for each token of a row. It exceeds 1 if
+            `run` reads further tokens, such as a whole sentence for each candidate word.
 
     Raises:
         ModelError: if a single row does not fit into memory.

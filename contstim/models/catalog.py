@@ -119,7 +119,7 @@ def load_transformer(
         from contstim.models.masked.adapter import MaskedModel
 
         model = MaskedModel(checkpoint, **options)
-        # `with_context` refuses the context
+        # Masked models read no context, so `with_context` raises an error
         return model if context is None else model.with_context(context)
 
 
@@ -251,8 +251,8 @@ def _locations(specifications: Iterable[str | Specification]) -> Iterator[str]:
         if parsed.family == "server":
             from contstim.models.server.address import parse_address
 
-            # Tokenizer and draft (a cheaper model with similar scores) are local. The network on
-            # the server has no local files: test requests identify it
+            # Tokenizer and draft (a cheaper model with similar scores) are local. The network is on
+            # the server and has no local files; scores of test requests identify it instead
             address = parse_address(parsed.location)
             yield address.tokenizer
             yield from _locations([address.draft or ""])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from contstim.models.words import Tokens
 
-# Names of tokens without their signs: `<|end_of_text|>` is "end of text"
+# Patterns for names of tokens. A name has no signs: `<|end_of_text|>` has the name "end of text"
 _SEPARATOR = re.compile(
     r"(.* )?end ?of ?(text|document|sentence|sequence)|(eos|eod|end of doc)( token| id)?"
 )

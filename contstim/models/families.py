@@ -42,8 +42,8 @@ class Family:
             for each kind of checkpoint. The `WORD_RULES` of word-level models, such as `lower`, are
             not passed to the loader.
         options: names of the loader's keyword arguments, without `name`. They can be `loading`,
-            `family`, `rule`, `context`, `end_mark` and the fields of `Loading`. Models can read a
-            context before the first word only if `options` contains `context`.
+            `family`, `rule`, `context`, `end_mark` and the fields of `Loading`. Models of the
+            family can read a context before the first word only if `options` contains `context`.
         endings: file endings that imply this family.
         is_path: whether the location must be an existing file or folder; ignored if `checker` is
             not empty.

@@ -18,7 +18,7 @@ TrustRemoteCode: TypeAlias = Annotated[
     bool, Help("Run Python code that comes with a model; read this code first.")
 ]
 Quantization: TypeAlias = Literal["int8", "int4"]
-"""Integers that replace the weights of a network, so that it needs less memory."""
+"""Type of the integers that replace a network's weights, so that the network needs less memory."""
 
 if TYPE_CHECKING:
     DeviceMap: TypeAlias = Literal["auto"] | Mapping[str, str | int]
@@ -94,7 +94,7 @@ def resolve_device(name: str) -> Device:
 
 
 def check_choice(field: str, value: str, choices: Any) -> None:
-    """Check that the value of a field is one of the values of the `Literal` `choices`.
+    """Check that a field has one of the values that the type `choices`, a `Literal`, lists.
 
     Raises:
         ModelError: if the value is not one of `choices`.

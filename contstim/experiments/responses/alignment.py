@@ -1,7 +1,8 @@
 """Conversion of answers, as platforms record them, to responses.
 
 The `trial_id` of an answer identifies the trial. In a platform's data, low ratings mean a
-preference for the left sentence. In responses, low ratings mean a preference for sentence_1.
+preference for the left sentence. In responses, low ratings mean a preference for sentence_1. So a
+rating is mirrored if sentence_2 was on the left.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class RecordedAnswer(BaseModel):
         rt_s: reaction time in seconds, for platforms that record seconds.
         blurs: number of times that the page lost the focus during the trial.
         away_ms: total time during which the page did not have the focus, milliseconds.
-        row: column name → cell, for `kept_columns`.
+        row: row of the platform's table, as column name → cell. The function `kept_columns` reads
+            it. None if the reader does not store the row.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -81,8 +83,8 @@ class Imported:
         responses: responses in the order of the files; low ratings mean a preference for
             sentence_1.
         notes: messages about decisions of the import and about ignored data.
-        unmatched: findings about ratings of trials that are not in `trials`, one for each
-            participant; `responses` does not contain these ratings.
+        unmatched: one finding for each participant who rated trials that are not in `trials`.
+            `responses` does not contain these ratings.
         unreadable: errors of skipped rows, with file, line and reason.
         rows: (participant, row of the platform's table) for each answer to a trial, including
             repeated answers; a row is empty if the reader does not store it.
@@ -120,9 +122,9 @@ def import_files(
     questions, and notes (strings).
 
     Raises:
-        InputError: if more than half of the trials' rows in a file are unreadable, if the codes of
-            ratings seem to be shifted by one, if no answer belongs to a trial, or if `read` raises
-            this error.
+        InputError: if more than half of a file's rows about trials are unreadable; if the codes of
+            ratings seem to be shifted by one, such as 0 to 5 instead of 1 to 6; if no answer
+            belongs to a trial; or if `read` raises this error.
     """
     by_id = {trial.trial_id: trial for trial in trials}
     files = list(files)
@@ -186,7 +188,8 @@ def _read_file(
     answers = [part for part in parts if isinstance(part, RecordedAnswer)]
     unreadable = [part for part in parts if isinstance(part, InputError)]
     if len(outside) > 1:
-        # If the codes are shifted by one, ratings on the scale are wrong too
+        # If codes are shifted by one, such as 0 to 5 instead of 1 to 6, ratings on the scale are
+        # wrong too. So refuse the file; do not skip only the ratings outside the scale
         scale = by_id[outside[0].trial_id].scale.answers
         strays = {answer.rating for answer in outside}
         ratings = {answer.rating for answer in answers if answer.trial_id in by_id}
@@ -218,7 +221,7 @@ def _to_response(answer: RecordedAnswer, trial: Trial) -> table.Response:
 def kept_columns(imported: Imported, names: Iterable[str]) -> list[QuestionAnswer]:
     """Convert columns of a platform's data to answers to questions.
 
-    There is one answer for each participant and column that is not empty.
+    There is one answer for each participant and column, unless the participant's cell is empty.
 
     Raises:
         InputError: if a column is missing, or has several values for a participant.

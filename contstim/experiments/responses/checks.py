@@ -131,7 +131,8 @@ def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> C
     if repeated := find_duplicates(trial.trial_id for trial in trials):
         raise InputError(f"The trial {repeated[0]!r} is in the table of trials twice.")
     groups = {trial.trial_id: trial.group for trial in trials}
-    # CONFIDENCE is also the default of trials without a scale
+    # Ignore trials with the scale CONFIDENCE, because it is also the default of trials without a
+    # scale
     scales = {r.scale for r in responses} | ({t.scale for t in trials} - {Scale.CONFIDENCE})
     if len(scales) > 1:
         listed_scales = " and ".join(sorted(scales))

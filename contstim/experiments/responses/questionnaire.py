@@ -23,9 +23,10 @@ class Question:
 
     Attributes:
         name: identifier in the table of answers.
-        when: time of the question: before the instructions, as a check of the instructions, or
-            after the last trial.
-        kind: kind of the answer: one of several options, a number, or a free text.
+        when: `before` for a question before the instructions, `check` for a question that checks
+            whether participants understood the instructions, `after` for a question after the last
+            trial.
+        kind: kind of the answer: `choice` (one of several options), `number` or `text` (any text).
         choices: options of a question whose kind is `choice`.
         right: correct option of a check of the instructions; otherwise empty.
         lowest: minimum of a valid answer whose kind is `number`.
@@ -55,7 +56,11 @@ _PATTERNS = {
     "optional": ("no|yes|", "yes or a no"),
 }
 COLUMNS = tuple(_PATTERNS)
-"""Columns of a table of questions. `question_de` and `options_de` may contain translations."""
+"""Columns of a table of questions.
+
+A table may also have columns with translations, such as `question_de` and `options_de`; see
+`FURTHER_COLUMN`.
+"""
 FURTHER_COLUMN = re.compile(r"(question|options)_[A-Za-z][A-Za-z0-9-]*")
 
 

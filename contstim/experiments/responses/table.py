@@ -3,8 +3,8 @@
 Excel and LibreOffice treat cells that begin with certain signs as formulas, even if quoted. A
 leading mark prevents this. In tables that contstim reads again, the mark is an apostrophe. In cells
 that people read on a screen, the mark is an invisible no-break space, which `Sentence.parse`
-ignores. Text that already looks escaped gets one more mark, so that `unescape_formula` restores
-every text.
+ignores. A text that already begins with a mark and such a sign, for example `'=1`, gets one more
+mark, so that `unescape_formula` restores every text.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def unescape_formula(text: str, mark: str = APOSTROPHE) -> str:
 
 
 def _is_formula(text: str, mark: str) -> bool:
-    # A text that begins with marks and then one of the signs already looks escaped, so it needs one
-    # more mark
+    # Marks before the sign are allowed: `'=1` already looks like the escaped form of `=1`, so it
+    # needs one more mark
     return re.match(f"{mark}*[{re.escape(FORMULA_SIGNS)}]", text) is not None
 
 
@@ -161,7 +161,8 @@ class Response:
     def button(self) -> int | None:
         """Rating, mirrored if sentence_2 was on the left, so that low values prefer the left side.
 
-        None if the rating or the side was not recorded. 0 is a valid value of a slider.
+        The value is None if the rating or the side was not recorded. 0 cannot have this meaning,
+        because 0 is a valid rating on a slider.
         """
         if self.rating == UNRATED or self.left == UNKNOWN:
             return None
@@ -249,7 +250,8 @@ def cells_of(row: DataclassInstance, mark: str) -> dict[str, Any]:
     cells: dict[str, Any] = {}
     for name in (column.name for column in fields(row) if column.name != SCALE):
         value = getattr(row, name)
-        # In these columns, these values mean "not recorded"; in other columns, they are numbers
+        # -1 under `rating`, and 0 under `left` or `position`, mean "not recorded". In all other
+        # columns, -1 and 0 are ordinary numbers
         unknown = value == {"rating": UNRATED, "left": UNKNOWN, "position": UNKNOWN}.get(name)
         if isinstance(value, str | Sentence):
             value = escape_formula(str(value), mark)
@@ -302,9 +304,11 @@ def read_responses(
 def scale_of(source: str, trials: Iterable[Trial], ratings: Iterable[int]) -> Scale:
     """Return the scale of the trials, for answers that were stored without a scale.
 
+    If all trials have the default scale, confidence, this scale is returned.
+
     Raises:
-        InputError: if all ratings are 1 or 2, some are 2, and no trial has a scale other than
-            confidence. The meaning of 2 is then unclear. As a rating of confidence, 2 prefers
+        InputError: if all trials have the default scale, all ratings are 1 or 2, and at least one
+            rating is 2. The meaning of 2 is then unclear. As a rating of confidence, 2 prefers
             sentence_1. As a choice, 2 prefers sentence_2.
     """
     if scales := {trial.scale for trial in trials} - {Scale.CONFIDENCE}:

@@ -108,7 +108,7 @@ class CausalModel(SubwordModel):
         if self._end_apart:
             raise ModelError(
                 f"{self.name} with rule chain already preserves word boundaries. Use the "
-                "correction with the rule log-likelihood."
+                "boundary correction with the rule log-likelihood."
             )
         size = int(self.checkpoint.model.config.get_text_config().vocab_size)
         completing = word_completing(self._tokenizer, size)

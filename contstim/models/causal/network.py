@@ -209,9 +209,9 @@ class CausalNetwork:
         """Return logits after each node of the tree of rows, (n_nodes, V), and each row's nodes.
 
         For the nodes, see `token_tree`. The result is None if a tree saves little, or if the
-        network does not support trees. If a tree has more nodes than all earlier trees, the logits
-        of its last row are compared with those of a separate call. Some networks support only small
-        trees, because they limit attention to a number of tokens.
+        network does not support trees. Some networks support only small trees, because a token
+        attends to a limited number of tokens before it. So if a tree has more nodes than all
+        earlier trees, the logits of its last row are compared with those of a separate call.
         """
         n_tokens = sum(map(len, rows))
         fits = len(prefix.ids) + max(map(len, rows)) <= _shortest_window(prefix.cache)
@@ -263,7 +263,7 @@ class CausalNetwork:
     def _compute(
         self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool = False
     ) -> tuple[Tensor, Any]:
-        """Return the result of `_forward`, if possible in a batch with other searches' calls.
+        """Return the result of `_forward`, computed with calls of other searches if possible.
 
         The cache is valid only if `keeps` is True. Costs are counted as for a separate call.
         """

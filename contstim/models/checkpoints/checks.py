@@ -160,9 +160,10 @@ _WORDS = (
 
 # Maximum number of unused rows in an embedding that is padded to a multiple of 128 rows
 _MAX_PADDING_ROWS = 127
-_SPARE_SHARE = 1 / 20  # share of unused rows always allowed; published models have at most 2.4 %
+_SPARE_SHARE = 1 / 20  # allowed share of unused rows; published models have at most 2.4 %
 _CAPITALS_SHARE = 1 / 20  # maximum share of tokens with capitals if text is lowercased
-# A merge is a rule of BPE that builds a token from two shorter ones. Special tokens have no merge
+# A merge is a rule of BPE that builds a token from two shorter ones. Special tokens have no merge,
+# so some tokens without a merge are allowed
 _UNREACHED_SHARE = 1 / 20  # maximum share of tokens without a merge
 _REMEDY = "Put the tokenizer files of the model into the folder."
 
@@ -275,7 +276,8 @@ _PROBE_LENGTH = 7  # tokens: three before the changed token and three after it
 _MAX_ROUNDING_ERRORS = 64  # maximum difference of logits that should be equal, in rounding errors
 # The effect of a token is the largest change of a logit if the token is replaced
 _PADDING_SHARE = 0.01  # maximum effect of padding on a classifier, relative to a token's effect
-# Maximum difference of logits that should be equal, relative to a token's effect
+# Second maximum for differences of logits that should be equal, relative to a token's effect. For
+# language models, the smaller of the two maxima is the limit
 _ROUNDING_SHARE = 0.1
 
 
@@ -312,7 +314,7 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
             f"{checkpoint.location} computes values that are not finite for an ordinary sentence. "
             f"Its weights or its config.json are damaged{half}."
         )
-    # Rounding error of the median logit. The largest logit may represent infinity
+    # Rounding error of the median logit, not of the largest one, which may represent infinity
     unit = float(torch.finfo(logits.dtype).eps * logits.abs().float().median())
     # The difference of two infinite logits is nan
     changes = (logits[0] - logits[1]).nan_to_num(0.0).abs().amax(dim=-1)  # (l,) or ()
@@ -370,8 +372,9 @@ def _logits(checkpoint: Checkpoint, rows: Tensor) -> Tensor:
 def _check_padding(checkpoint: Checkpoint, row: Tensor, length: int, allowed: float) -> None:
     """Refuse a network whose outputs depend on the padding after the first `length` tokens.
 
-    A classifier may find the end of a text by means of the padding token. So the output for the
-    padded row is compared with the output for the row without padding.
+    For a masked network, the outputs for two rows with different padding tokens are compared. A
+    classifier may find the end of a text by means of the padding token, so this token cannot be
+    changed. Its output for the padded row is compared with its output for the row without padding.
     """
     import torch
 

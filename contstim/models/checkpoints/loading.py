@@ -127,7 +127,8 @@ def kind_of(location: str, config: Any) -> Kind:
             f"{location} ({kind}) is neither a causal nor a masked language model. Use a "
             "model that predicts the next token or masked tokens."
         )
-    # XLM has one class for both kinds, and BERT without its head may be causal or masked
+    # The architecture does not show the kind of XLM (one class for both kinds) and of BERT without
+    # its head. So use the settings of the configuration
     decodes = getattr(config, "causal", False) or getattr(config, "is_decoder", False)
     return "causal" if is_causal and (decodes or not is_masked) else "masked"
 

@@ -119,7 +119,7 @@ def from_anywhere(
         location: str, loading: Loading, /, *args: _Options.args, **options: _Options.kwargs
     ) -> _Result:
         is_local, trust = Path(location).exists(), loading.trust_remote_code
-        if not Path(location).is_dir():  # a folder may contain only a tokenizer
+        if not Path(location).is_dir():  # skip folders, which may contain only a tokenizer
             check_location(location)
         with silence():
             load_with_errors = foreign_errors(location)(load)
@@ -249,7 +249,7 @@ def _code_of(configuration: Any) -> list[str]:
 
 
 def _has_network(config: dict[str, Any]) -> bool:
-    """Return True if `transformers` has the network's type and architecture.
+    """Return True if `transformers` has code for the network's type and architecture.
 
     The letter case of architectures is ignored.
     """

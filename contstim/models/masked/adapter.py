@@ -165,7 +165,7 @@ class MaskedModel(SubwordModel):
         return (plan.by_token(answers)[:, None] for plan, answers in answered)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """See `LanguageModel.replacements` and `estimates`.
+        """See `LanguageModel.replacements` and the module `estimates`.
 
         If a candidate would change tokens of other words, its exact score and its bound are
         unknown.
@@ -245,8 +245,8 @@ class MaskedModel(SubwordModel):
 def _cache_plans(plan: Callable[[Pattern], Plan]) -> SizedCache[[Pattern], Plan]:
     """Cache plans, up to a total size of 64 MiB.
 
-    A plan lists the passes for a sentence, and the questions about hidden tokens that each pass
-    answers. It depends only on the sentence's pattern, that is, on the word to which each token
+    A plan lists passes for a sentence and, for each pass, questions about tokens that the pass
+    hides. It depends only on the sentence's pattern, that is, on the word to which each token
     belongs.
     """
 

@@ -24,10 +24,11 @@ The bound is the sum of all these terms. For all candidates x together, the term
 vector: the weighted sum of the four log-probability vectors over the vocabulary.
 
 Under `chain-mixture`, the same four passes give H(V) for all sets V of visible words that do not
-contain x. A walk makes the words of a masked sentence visible one by one. Its value is the product
-of the probabilities of the words in V, or 0 if the visible words are never exactly V. H(V) is the
-mean value of all walks; see `plan`. From V, a walk makes x visible next with the probability
-1/(3 - |V|). The words that become visible after x have probabilities of at most 1, so the bound is
+contain x. A walk makes the words of a masked sentence visible one by one, in random order. The
+value of a walk for V is the product of the probabilities of the words in V, or 0 if the visible
+words are never exactly V. H(V) is the mean of the values of all walks for V; see `plan`. If the |V|
+words in V are visible, a walk makes x visible next with the probability 1/(3 - |V|). The words that
+become visible after x have probabilities of at most 1, so the bound is
 
     log of  1/3 p(x | _ _ _) H() + 1/2 p(x | The _ _) H(The) + 1/2 p(x | _ _ sleeps) H(sleeps)
             + p(x | The _ sleeps) H(The, sleeps).
@@ -83,7 +84,7 @@ class _Frame:
     plan: Plan
 
 
-_OTHER_WORD = -1  # in place of a group, for questions about other words
+_OTHER_WORD = -1  # instead of a group number (see `_estimate_means`): question about another word
 
 
 def estimate(

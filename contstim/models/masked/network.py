@@ -48,9 +48,9 @@ class MaskedNetwork:
     """Network of a masked checkpoint, which answers many questions.
 
     After the last attention layer, a masked language model processes each position separately. A
-    hook can therefore drop positions about which no question asks. There are two possible places:
-    after the last module called `attention`, and after the body of the network. The first hook that
-    leaves the logits of a test input unchanged is used. If both hooks change these logits, all
+    hook can therefore drop positions about which no question asks. Hooks are tried at two places:
+    after the last module called `attention`, then after the body of the network. The first hook
+    that leaves the logits of a test input unchanged is used. If both hooks change these logits, all
     positions are computed.
 
     With `by_words`, the probability of each token is normalised within the token's class. One class
@@ -161,7 +161,7 @@ class MaskedNetwork:
         """Compute logits over the vocabulary at positions of rows, and call `use` for each batch.
 
         A batch may be retried, so `use` must not add to earlier results. Only the function that
-        `use` returns may add to them.
+        `use` returns may add to them, because it is called after the batch has succeeded.
 
         Args:
             rows: token ids, some of which are masks.

@@ -235,8 +235,8 @@ class Mixture:
         layers: (nodes, questions, starts) for each number of hidden tokens except the largest, from
             the second largest to 0. `nodes` is the slice of nodes with this number of hidden
             tokens. `questions` is the slice of `order` that contains the questions leading to these
-            nodes. `starts` is an index within this slice for each node: the first question that
-            leads to the node.
+            nodes. Within this slice, the questions leading to the same node are adjacent. `starts`
+            is the index of the first of them for each node, counted from the slice's beginning.
     """
 
     source: IntArray

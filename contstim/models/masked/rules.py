@@ -172,7 +172,8 @@ def draft_plan(pattern: Pattern, seed: int, covers: int) -> Plan:
     """
     sizes = tokens_per_word(pattern)
     if not covers:
-        # `_whole_words` divides weights by the number of tokens; here each token has weight 1
+        # `_whole_words` divides a word's weight by its number of tokens. Here each token must have
+        # the weight 1, so the word's weight is its number of tokens
         weight = sizes.astype(np.float64)
         passes = [_whole_words(word, weight, sizes) for word in np.eye(len(sizes), dtype=bool)]
         return replace(_plan(pattern, [], passes), sample_of=None)
@@ -186,7 +187,10 @@ def draft_plan(pattern: Pattern, seed: int, covers: int) -> Plan:
 def _scheme(
     rng: np.random.Generator, sizes: IntArray, budget: int
 ) -> tuple[list[Pass], Callable[[], Iterable[Pass]]]:
-    """Return the passes common to all samples, and a function that draws a sample's own passes."""
+    """Return passes that every sample contains, and a function that draws a sample's other passes.
+
+    `sizes` are the numbers of tokens of the words, (n_words,); see `budget_plan` for the schemes.
+    """
     n = len(sizes)
     # Number of additional passes for one cover of the tokens of each word. One set of such a cover
     # contains all tokens of the word. This set needs no additional pass, because another pass of
