@@ -148,7 +148,8 @@ class RegressionProposer(Proposer):
             left-to-right model. These models score exactly all words that reach the threshold.
         threshold_step: decrease of the threshold, repeated while too few words reach it, nats.
         min_candidates: number of words that must reach the threshold.
-        patience: number of predicted words without gain after which the visit ends.
+        patience: maximum number of words that are scored exactly because their predicted loss is
+            the lowest. If none of these words lowers the loss, the visit finds no better word.
         penalty: added loss for each nat by which a prediction violates the constraint.
     """
 
