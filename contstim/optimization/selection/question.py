@@ -105,7 +105,7 @@ class TripletRules:
         Help(
             "readable: fewest new words of another part of speech, then fewest new words, with "
             "enough nats. controversiality: largest sum of nats. worst-rank: lowest sum of ranks, "
-            "as in the code of 2023; of its ranks under two models, a triplet has the worse one."
+            "as in the code of 2023. A triplet has the worse of its ranks under the two models."
         ),
     ] = "readable"
     enough: Annotated[
