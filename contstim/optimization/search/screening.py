@@ -99,7 +99,7 @@ class PositionEstimates:
     def refine(self, passes: float) -> BoolArray:
         """Refine the estimates of the most promising words, the cheapest model first.
 
-        `passes` is the maximum number of passes under each model.
+        `passes` is the maximum number of sequences that each model may process for this.
 
         Returns:
             Mask of the open words that may be scored exactly now, (n_words,). The estimates of
