@@ -6,7 +6,7 @@
         counts: Annotated[Path | None, Reads("A table model_1, model_2, per_pair.")] = None
 
 The notes determine the options of commands, the keys of study files, and the ranges of values. They
-also determine the contents of records, the `.meta.json` files next to outputs. A field without a
+also determine the contents of records (`.meta.json` files next to outputs). A field without a
 default is a required option. A field without a note is not an option.
 """
 
@@ -49,10 +49,10 @@ class Help:
         folder: whether an input path may be a folder.
         content: required content of a file (`contstim.steps.paths`). It is checked before a study
             runs.
-        kind: content of the value, such as `trials`. In a study, an input with a kind is the output
-            of another section that has the same kind. If the kind is `a|b`, the input has one of
-            these two kinds. Its section then has a stage for each of the two kinds that exists in
-            the study.
+        kind: content of the value, such as `trials`. In a study, the default of an input with a
+            kind comes from another section: the output or setting that has the same kind. An input
+            of the kind `a|b` accepts the kinds `a` and `b`. Its section has a stage for `a` if the
+            study provides `a`, and a stage for `b` if the study provides `b`.
         argument: whether a command takes the values as arguments, without a flag.
         makes_stale: whether a change of the value makes a result stale. A study computes stale
             results again.
@@ -189,7 +189,7 @@ class Writes(Help):
         """
         names, words = self.name.split("|"), command.split()
         name = names[choice] if len(names) > 1 else self.name
-        # A folder may have any name
+        # The default name of a folder is the command; a table also gets the ending .csv
         if name or self.record or any(ending.startswith("/") for ending in self.beside):
             return name.replace("{}", words[-1]) or "-".join(words)
         return f"{'-'.join(words)}.csv" if self.formats else ""

@@ -46,7 +46,7 @@ __all__ = [
 
 
 def agreement(scores: ScoreTable) -> list[Axes]:
-    """Plot the share of sentence pairs that two models order in the same way, for every two."""
+    """For every two models, plot the share of sentence pairs that both order in the same way."""
     return _draw(lambda: agreement_map(scores))
 
 
@@ -149,7 +149,7 @@ def desiderata(desiderata: Desiderata) -> list[Axes]:
     """Plot the scores of each model against sentence length, word frequency and reference scores.
 
     Reference scores are scores under a causal model. If the evaluation has no reference scores, the
-    figure lacks them.
+    panels that compare scores with them are omitted.
     """
     from contstim.evaluation.desiderata import desiderata_figure
 

@@ -50,7 +50,10 @@ class Reporter:
         """
 
     def show(self, tables: Callable[[], Iterable[Part]]) -> None:
-        """Offer preliminary results; only a reporter that shows results calls `tables`."""
+        """Offer preliminary results.
+
+        The function `tables` makes them. Only a reporter that shows results calls this function.
+        """
 
     def reading(self, task: str, items: Iterable[_Item]) -> Iterator[_Item]:
         """Yield the items; after every 10,000 items, report the number of items so far."""

@@ -66,7 +66,7 @@ emphasis = partial(Span, tag="em")
 button = partial(Span, tag="kbd")
 
 changed = partial(Span, tag="mark")
-"""A word that differs from its counterpart."""
+"""A marked word, such as a new word of a synthetic sentence."""
 
 
 @dataclass(frozen=True)

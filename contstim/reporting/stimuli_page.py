@@ -70,8 +70,9 @@ def stimuli_report(
     Args:
         title: title of the page.
         stimuli: triplets, pairs and trials, in the order to show.
-        scores: log-probabilities of the sentences, nats. Triplets contain the scores of their
-            models. If `scores` is given, the page also shows how often the models agree.
+        scores: log-probabilities of the sentences, nats. Triplets do not need them, because a
+            triplet contains its scores under its two models. If `scores` is given, the page also
+            shows how often the models agree.
         flagged: flags of the stimuli. A flag marks an item that a reviewer should look at. The page
             shows only how many stimuli have flags.
 
@@ -224,7 +225,8 @@ def figures_table(figures: Mapping[str, float]) -> report.Table:
 def _labelled_sentences(stimulus: Stimulus) -> list[tuple[tuple[Text, ...], Sentence | None]]:
     """Return each sentence with the labels in front of it."""
     if isinstance(stimulus, Triplet):
-        # The command line shortens a text that begins like the name of a model, but never a tuple
+        # Put the label into a tuple. The command line would shorten a plain text that begins like
+        # the specification of a model
         return [(((label,),), sentence) for label, sentence, _ in stimulus.labelled]
     if isinstance(stimulus, Pair):
         return [(("pair",), stimulus.sentence_1), (("",), stimulus.sentence_2)]

@@ -9,8 +9,8 @@ A template looks like this::
     | condition | trials |
     | --- | ---: |
 
-Jinja2 inserts the values. Values are plain text: their characters with a meaning in Markdown are
-escaped. Whole numbers are written with commas, as in `1,200`.
+Jinja2 inserts the values. Values are plain text, so Markdown's special characters, such as `*`, are
+escaped in values. Whole numbers are written with commas, as in `1,200`.
 """
 
 from __future__ import annotations

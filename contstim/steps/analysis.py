@@ -61,10 +61,10 @@ class OfAnswers(Step[Value], name=""):
 
     @property
     def applied_exclusions(self) -> Exclusions:
-        """The exclusions, with the path of the table that `require` needs.
+        """The exclusions, with the path of the table of answers to questions.
 
-        The table has the participants' answers to questions. By default, it is next to the
-        responses.
+        Only `exclusions.require` needs this table: it excludes participants by their answers to
+        questions. By default, the table is next to the responses.
         """
         if not self.exclusions.require or self.exclusions.participants is not None:
             return self.exclusions

@@ -413,7 +413,10 @@ def _tell_left_out(item_name: str, names: Collection[object], reporter: Reporter
 def _tell_slow(
     models: Sequence[Scorer], sentences: Sequence[Sentence], store: Store, reporter: Reporter
 ) -> None:
-    """Warn about models that average over orders of words, if scoring takes over an hour."""
+    """Warn about models that average over orders of words and would score for over an hour.
+
+    Sentences that already have a score in the store take no time.
+    """
     distinct = list(dict.fromkeys(sentences))
     texts = [sentence.text for sentence in distinct]
     for model in models:

@@ -140,7 +140,9 @@ class ScoringExecution(Execution):
     def progress(
         self, reporter: Reporter, n_sentences: int, items: str = ""
     ) -> Callable[[Scorer, int], None]:
-        """Make a callback that shows a progress bar for each model; with workers, one bar for all.
+        """Make a callback that shows a progress bar for each model.
+
+        With workers, one bar shows the progress of all models.
 
         Args:
             reporter: shows the bars.

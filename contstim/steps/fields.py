@@ -75,8 +75,8 @@ StoreBeside = Annotated[
     Path | None, Aside("Database of scores; by default contstim.sqlite in the folder of --out.")
 ]
 
-# The outputs are these two files, not the whole folder, because the folder may contain the database
-# of scores, which later commands change
+# The outputs are report.md and report.html, not the whole folder. The folder may contain the
+# database of scores, which later commands change
 ReportFolder = Annotated[
     Path, Writes("The folder to write.", beside=("/report.md", "/report.html"), stem=True)
 ]

@@ -187,9 +187,9 @@ def check_content(path: Path, content: str) -> None:
     elif content == "reviews":
         read_reviews([path])
     elif content == "responses":
-        # Without a record, the scale is unknown here. `read_responses` would then refuse ratings of
-        # 1 and 2, because their scale is unclear. If a scale is passed, `read_responses` accepts
-        # all ratings
+        # Without a record, the scale is unknown here. If all ratings are 1 or 2, `read_responses`
+        # would raise an error, because they may be choices or ratings of confidence. If a scale is
+        # passed, `read_responses` does not check the ratings
         scale = None if record_path(path).is_file() else Scale.CONFIDENCE
         with warnings.catch_warnings():
             # The step that reads the responses will print the warnings

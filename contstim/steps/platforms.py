@@ -147,8 +147,9 @@ class ImportResponses(Step[Imported], name="import", version=2):
         if self.duplicates != "all":
             imported = keep_one(imported, self.duplicates)
         if scale is None:
-            # Convert ratings to ratings from left to right. For example, on the scale from 1 to
-            # 6, a rating of 2 becomes 5 if `sentence_2` was on the left
+            # Infer the scale from ratings from left to right, as participants gave them. For
+            # example, on the scale from 1 to 6, a rating of 2 becomes 5 if `sentence_2` was on the
+            # left
             ratings = (
                 r.scale.mirrored(r.rating) if r.left == 2 else r.rating for r in imported.responses
             )

@@ -89,7 +89,10 @@ class ReproduceAdc(Step["tuple[AcceptabilityEvaluation, Claims]"], name="reprodu
 
 
 def _claims(compared: Claims, path: Path) -> tuple[list[str | Table], bool]:
-    """Write the claims; return the parts to print, and whether all claims hold."""
+    """Write the claims; return the parts to print, and whether all claims hold.
+
+    A claim holds if our value equals the published value.
+    """
     about, published, ours = zip(*compared, strict=True)
     holds = [claim == our_claim for _, claim, our_claim in compared]
     write_table(path, {"about": about, "published": published, "ours": ours, "holds": holds})

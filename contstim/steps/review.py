@@ -46,9 +46,9 @@ def flags_of(
 ) -> FlaggedItems:
     """Return the flags of stimuli, as `contstim review` shows them.
 
-    A flag is a warning about an item, for example about a rare word. The flags use the rules for
-    English words. They use the rules for words of any language if `tags` is set, or if the table of
-    English words lacks most words of the stimuli.
+    A flag is a warning about an item, for example about a rare word. By default, flags use the
+    rules for English words. If `tags` is set, or if the table of English words lacks most words of
+    the stimuli, flags use only the rules for words of any language.
 
     Args:
         stimuli: pairs, triplets or trials.

@@ -197,7 +197,8 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
             counts=_counts(self.counts),
         )
         candidates = read_triplets(self.triplets)
-        # This is not an error, because every study has searches that find nothing
+        # Triplets with equal sentences are not an error, because every study has searches that find
+        # nothing
         distinct = [triplet for triplet in candidates if triplet.distinct]
         if len(distinct) < len(candidates):
             reporter.say(
@@ -296,7 +297,7 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         scores = MinimalPairScores.from_file(self.pairs)
         review = read_reviews(self.review) if self.review else None
         selection = select_minimal_pairs(scores, self.settings, review=review)
-        # Only the pairs of `contstim near-pairs` may have scores in other units
+        # Only the pairs of `contstim near-pairs` may have scores that are not in nats
         conventions = recorded_conventions(self.pairs, scores.models).values()
         in_nats = all(convention.is_log_probability for convention in conventions)
         write_table(self.out, minimal_pair_columns(selection.pairs, in_nats=in_nats))

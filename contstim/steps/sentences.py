@@ -63,7 +63,9 @@ class SentenceSettings:
     prose: Prose = False
 
     def lengths(self) -> tuple[int, int | None]:
-        """Return the minimum number of words and, if `words` is a range, the maximum.
+        """Return the minimum and the maximum number of words.
+
+        If `words` is a single number, the maximum is None.
 
         Raises:
             InputError: if `words` is not a number or a range.
@@ -162,9 +164,9 @@ class FoundSentences:
         return self._judged(tuple(compress(self.sentences, likely)))
 
     def with_half(self) -> FoundSentences:
-        """Return a result with every second sentence; no model is loaded.
+        """Return a result with every second sentence, to estimate numbers without loading a model.
 
-        `without_unlikely` returns about the same number of sentences, but loads judges.
+        `without_unlikely` returns about the same number of sentences, but loads the judges.
         """
         return self._judged(self.sentences[::2])
 

@@ -98,7 +98,7 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
     simulations: Annotated[
         int,
         Help(
-            "Number of simulated experiments for each model, whose participants follow the model.",
+            "Number of simulated experiments for each model. Their participants follow this model.",
             at_least=1,
         ),
     ] = 1000

@@ -162,7 +162,8 @@ class Step(Generic[Value]):
         self._move_contexts_to_models()
 
     def _move_contexts_to_models(self) -> None:
-        # In databases and workers, the specification identifies a model, so it needs the context
+        # In databases and workers, a model is identified by its specification. Therefore, the
+        # specification must contain the context
         contexts = getattr(self, "context", ())
         if not contexts:
             return
@@ -282,7 +283,7 @@ class Step(Generic[Value]):
             field.name: value
             for field, value in self.values()
             if value != field.default and field.note.makes_stale
-            # The record has checksums of files
+            # Paths are left out, because the record lists files with checksums
             if not isinstance(field.note, Reads) and not any(_paths(value))
         }
         as_json: dict[str, Any] = json.loads(json.dumps(chosen, default=str))
@@ -370,7 +371,10 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
 
 
 def _check_inputs(step: Step[Any]) -> None:
-    """Check that no input file is a folder. If models are loaded, check that all inputs exist."""
+    """Check that no input file is a folder.
+
+    If the step loads models, which takes long, also check that all input files exist.
+    """
     loads_models = bool(step.specifications())
     for field, value in step.values():
         if not isinstance(field.note, Reads) or field.note.folder:
@@ -432,8 +436,9 @@ def variant(
     """Return a subclass of a step, such as the export to one platform.
 
     `page` is the help of the command. `leave_out` has the names of fields that are not options of
-    this command. `settings` maps the name of a field to its new default, or to its type. In place
-    of a type, an instance becomes the default, unless the type has required parameters.
+    this command. `settings` maps the name of a field to its new default, or to its new type. If a
+    type has no required parameters, an instance of the type is the default. Otherwise, no default
+    is set.
     """
     for field, kind in settings.items():
         if isinstance(kind, type) and all(

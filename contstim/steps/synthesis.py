@@ -224,7 +224,8 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
     if isinstance(result, SymmetricPair):
         climbs, about = result.climbs, f"Disagreement {result.disagreement:.2f} nats. "
         # `log_probs` has a row for each model, but the table has a row for each sentence. The first
-        # search lists model_2 first, because model_2 is the accepting model
+        # climb (run of the search loop) changes sentence_1. It lists model_2 first, because model_2
+        # is the model that accepts sentence_1
         of_1, of_2 = zip(*result.log_probs, strict=True)
         second, first = climbs[0].start.log_probs.tolist()
         model_1, model_2 = names.values()

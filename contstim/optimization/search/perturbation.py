@@ -65,7 +65,8 @@ class Perturbation:
         max_words: maximum number of words to replace.
         max_drafts: maximum number of words that drafts (cheaper models) score at each position.
         patience: number of rounds in a row without gain after which the search ends.
-        tries: maximum number of sentences to score until one satisfies the constraint.
+        tries: maximum number of new sentences to score. The first sentence that is not below the
+            floor is the new start. If there is none, the search ends.
     """
 
     max_words: int = 3
@@ -109,7 +110,10 @@ class Perturbation:
     def _select_slackest(
         self, objective: Objective, estimates: PositionEstimates, columns: IntArray
     ) -> IntArray:
-        """Return the columns of the probably feasible words with the most slack, best first."""
+        """Return the columns of words with the most slack, best first.
+
+        Only words with which the sentence is probably not below the floor are returned.
+        """
         mean, spread = estimates.mean[:, columns], estimates.spread[:, columns]
         # For safety, lower the means under accepting models by one standard deviation
         cautious = mean - np.array(objective.accepting)[:, None] * spread
@@ -122,8 +126,8 @@ class Perturbation:
 class Oscillation(Perturbation):
     """A method for new starts: go below the floor at a low price, and return as the price rises.
 
-    All words of a position are scored exactly at every visit (`Scorer.cheap_replacements`).
-    If no attempt leads to a new feasible sentence, the new start is that of `Perturbation`.
+    All models must have cheap exact scores of all words (`Scorer.cheap_replacements`). If no
+    attempt leads to a new feasible sentence, the new start is that of `Perturbation`.
 
     Attributes:
         oscillations: maximum number of attempts to find a new feasible sentence.

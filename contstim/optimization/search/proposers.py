@@ -86,8 +86,10 @@ class ScreeningProposer(Proposer):
     """The default strategy: screen all words, draft promising words, score the best words exactly.
 
     Attributes:
-        draft_share: maximum number of passes of one model's drafts in one visit, divided by the
-            number of passes that one exact score takes under all models together.
+        draft_share: maximum number of passes (sequences that a network processes) of one model's
+            drafts in one visit, divided by the number of passes that one exact score takes under
+            all models together. For example, if an exact score takes 100 passes in total and the
+            share is 0.25, the drafts of each model may take 25 passes.
         min_draft_passes: number of passes that the drafts may take even if `draft_share` allows
             fewer passes.
         min_expected_improvement: words whose expected decrease of the loss is larger than this are
@@ -148,7 +150,8 @@ class RegressionProposer(Proposer):
             left-to-right model. These models score exactly all words that reach the threshold.
         threshold_step: decrease of the threshold, repeated while too few words reach it, nats.
         min_candidates: number of words that must reach the threshold.
-        patience: number of predicted words without gain after which the visit ends.
+        patience: maximum number of words that are scored exactly because their predicted loss is
+            the lowest. If none of these words lowers the loss, the visit finds no better word.
         penalty: added loss for each nat by which a prediction violates the constraint.
     """
 
@@ -159,7 +162,7 @@ class RegressionProposer(Proposer):
     #   LSTM. We apply it to all left-to-right models.
     threshold: float = -10.0
     threshold_step: float = 5.0
-    # * To reach this number, the published code counts tokens that begin a word. We count words
+    # * For `min_candidates`, the published code counts tokens that begin a word. We count words
     #   that are allowed at the position.
     min_candidates: int = 10
     # * Our lines have no negative slope: a higher estimate never predicts a lower score.

@@ -23,7 +23,8 @@ class Recipe:
 
     Attributes:
         perturbation: method for new starts; None for a single round.
-        capitals: whether studies use `constraints.capitals`.
+        capitals: whether new words in studies need a capital at the start of a sentence, and lower
+            case inside it (`constraints.capitals`).
         plausible: level of a quantile, from 0 to 1, for studies without judges (models that choose
             sensible sentences). Under each model of the pair, a natural sentence must be at least
             as likely as this quantile of the natural sentences. 0 means no minimum.
@@ -54,10 +55,10 @@ class Recipe:
 DEFAULT = Recipe(
     name="default",
     capitals=True,
-    # These numbers are about published synthetic pairs with a transformer. On some pairs, nine of
-    # ten participants agree with each other. These are 80 % of the pairs whose natural sentence is
-    # above the first quartile under both models, and 59 % of the remaining pairs. Higher quantiles
-    # hardly increase agreement (docs/figures.md)
+    # Reason for this level: participants agree more about pairs above it. Consider the published
+    # synthetic pairs with a transformer. At least nine of ten participants agreed about 80 % of the
+    # pairs whose natural sentence is above the first quartile under both models, and about 59 % of
+    # the other pairs. Higher quantiles hardly increase agreement (docs/figures.md)
     plausible=0.25,
     proposer=ScreeningProposer(),
     perturbation=Perturbation(),
@@ -100,7 +101,7 @@ Differences that are not settings of `RegressionProposer`:
 * No score is computed twice, and no position is tried again with the same sentence. This changes
   the number of passes but no step.
 * Models whose scores are not log-probabilities (`+mean`, `+slor`, classifiers) are refused, because
-  the threshold for log p(word | words before) does not apply to them.
+  `RegressionProposer.threshold` is a limit of log p(word | words before), which they do not have.
 """
 
 RECIPES = {recipe.name: recipe for recipe in (DEFAULT, GOLAN2023)}

@@ -40,7 +40,7 @@ class SearchBudget:
             search of the mean duration so far. With a limit, results depend on the machine.
         patience: number of searches in a row with a gain below `min_gain` after which the searches
             end; None for no limit.
-        min_gain: see `patience`; nats.
+        min_gain: threshold for the gain of a search, nats; see `patience`.
         passes: maximum number of sequences that networks process. Like `seconds`, it decides
             whether another search begins; None for no limit. If a model does not report passes
             (`Scorer.reports_passes`), there is only one search.

@@ -99,12 +99,12 @@ class PositionEstimates:
     def refine(self, passes: float) -> BoolArray:
         """Refine the estimates of the most promising words, the cheapest model first.
 
-        `passes` is the maximum number of passes under each model.
+        `passes` is the maximum number of sequences that each model may process for this.
 
         Returns:
             Mask of the open words that may be scored exactly now, (n_words,). The estimates of
-            these words are refined under all models, except models for which `passes` do not
-            suffice for `_MIN_WORDS` words.
+            these words are refined under all models. A model is ignored if `passes` suffice
+            for fewer than `_MIN_WORDS` words.
         """
         # Index of a model with unrefined words → passes for a word. A draft takes about two passes
         # for each word of the sentence
@@ -177,7 +177,8 @@ class PositionEstimates:
     def _set_expected(
         self, number: int, columns: IntArray | slice, differences: FloatArray, stage: int
     ) -> None:
-        # Use differences from the current word. The errors about the rest of the sentence cancel
+        # Predict differences from the score with the current word. An error in the score of the
+        # other words of the sentence is in both scores, so it cancels
         calibration = self._state.calibrations[number][stage]
         current = self._position.current.log_probs[number]
         expected = calibration.predict(differences)

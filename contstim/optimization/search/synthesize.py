@@ -167,7 +167,8 @@ def synthesize(
             in `vocabulary.repeatable` may occur twice.
         recipe: search method.
         constraints: further constraints on words.
-        judges: further models, which choose the result if `few_changes` is set.
+        judges: further models, which choose the result among sentences with few new words. They
+            need `few_changes`.
         sds: name of each accept and reject model → standard deviation of its scores of natural
             sentences (`opponents.natural_sd`). It is needed if the unit of a scorer is not nats.
             The unit of `few_changes.enough` is then a standard deviation.

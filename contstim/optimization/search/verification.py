@@ -227,9 +227,10 @@ def verify(
 ) -> Climb:
     """Score a result again, check all constraints, and return the climb with the new scores.
 
-    `results` are possible results, best first. Their scores are from batches. The new scores are
-    not, so they have other rounding errors. If the new scores of a sentence violate the objective,
-    the next sentence of `results` is tried. If all sentences fail, the result is the start.
+    `results` are possible results, best first. Their scores are from batches. For the new scores,
+    each sentence is scored alone, so their rounding errors are different. If the new scores of a
+    sentence violate a limit of the objective, the next sentence of `results` is tried. If all
+    sentences fail, the result is the start.
 
     The loss must decrease by at least `enough` nats. If a model computes with less precision than
     float32, `in_float32` is the objective and the start, both with float32 scores. They replace

@@ -52,10 +52,11 @@ if TYPE_CHECKING:
     from contstim.optimization.selection.question import MinimalPairObjective
     from contstim.optimization.selection.solver import Solution
 
-# The margin of a pair is the difference of its two log-probabilities under a model, nats. Both
-# values were fitted to choices between natural sentences in the study of 2023 (Golan et al.).
+# The margin of a pair is the difference of its two log-probabilities under a model, nats.
 # `_SLOPE`: log odds of a choice for each nat of the margin
 # `_LIMIT`: margin above which the log odds do not increase, nats
+# `_SLOPE` and `_LIMIT` were fitted to choices between natural sentences in the study of 2023 (Golan
+# et al.)
 _SLOPE, _LIMIT = 0.055, 27.0
 
 

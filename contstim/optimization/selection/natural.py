@@ -350,9 +350,10 @@ def select_natural(
 
     Let D be the number of sentences that all sources need together. The cost of a sentence is its
     rank under the model that rejects it. The program contains only the D cheapest admissible
-    sentences of each source. These sentences suffice: if a selection has a more expensive sentence,
-    its other sentences are only D - 1. So at least one of the D cheapest sentences is not selected,
-    and can replace the more expensive sentence.
+    sentences of each source. These sentences suffice. Suppose that a selection uses a more
+    expensive sentence of a source. It has only D - 1 other sentences, so at least one of the D
+    cheapest sentences of this source is not selected. The cheaper sentence can replace the more
+    expensive one.
 
     After a review, sentences of rejected items are excluded. As many other reviewed pairs as
     possible are selected again, even if the sum of ranks increases.

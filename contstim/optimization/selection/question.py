@@ -4,7 +4,7 @@ A question has the settings of a selection. A selection has stimuli, and a certi
 how good these stimuli are. "2023" is the study of Golan et al. (2023).
 
 Each model accepts one sentence of a pair and rejects the other sentence. Unless the option
-`agreeing` is set, the rejected sentence is less likely under the model.
+`agreeing` is set, the sentence that a model rejects is the less likely one under this model.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class TripletRules:
         Help(
             "readable: fewest new words of another part of speech, then fewest new words, with "
             "enough nats. controversiality: largest sum of nats. worst-rank: lowest sum of ranks, "
-            "as in the code of 2023; of its ranks under two models, a triplet has the worse one."
+            "as in the code of 2023. A triplet has the worse of its ranks under the two models."
         ),
     ] = "readable"
     enough: Annotated[
@@ -284,7 +284,7 @@ class Certificate:
             * Triplets: the sum of Eq. 4 (nats), or the sum of ranks. With the objective `readable`,
               the number of misfits and, after the decimal point, the number of new words. For
               example, 2.034 means 2 misfits and 34 new words.
-            * Minimal pairs: the sum of the objective.
+            * Minimal pairs: the sum of the values that `MinimalPairQuestion.objective` defines.
         bound: proven bound on the value of other selections. Some goals, for example to keep
             reviewed items, have priority over the value. The bound is for all selections that reach
             these earlier goals equally well.

@@ -47,8 +47,8 @@ def review_goals(
 
     A review has one or several files. The first goals are to select as many kept items as possible:
     kept items of the last file, then kept items of the file before, and so on. The next goal is
-    that as few new items as possible contain a sentence of a kept trial. The design would have to
-    change a trial that shares a sentence with a new item.
+    that as few new items as possible contain a sentence of a kept trial. If a new item contains
+    such a sentence, the design has to change the kept trial.
 
     Args:
         kept_items: identifiers of the kept items of each file of the review, the last file first.
@@ -77,7 +77,7 @@ def changed_items(
     """For each kept item that is not chosen, find a rule that excludes it.
 
     `chosen` is a mask, (n_candidates,). `hard` are indices of rules. A rule in `hard` is reported
-    as a reason only if the kept items alone break this rule.
+    as a reason only if the changed item and the chosen kept items break it without any new item.
     """
     staying = [candidate for candidate in candidate_of_item.values() if chosen[candidate]]
     changed = [

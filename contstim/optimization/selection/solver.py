@@ -35,7 +35,7 @@ SOLVER = "OR-tools HiGHS"
 EXACT = 1e-6  # costs that differ by less are equal
 _SECONDS_OF_DIAGNOSIS = 10.0  # time limit of `least_violations`
 _MIN_SECONDS = 0.001  # to HiGHS, a limit of 0 means no limit
-_MAX_COLUMNS = 20_000  # if a program has `order` and more candidates, a part is solved first
+_MAX_COLUMNS = 20_000  # a program with `order` and more candidates is first solved for a part
 # The first part of a large program has the candidates with `order` below `_FIRST`. If this part is
 # infeasible, this limit on `order` is multiplied by `_GROWTH`
 _FIRST, _GROWTH = 3, 8
@@ -84,8 +84,9 @@ class Program:
         upper: (n_rules,) maximum of each rule's sum.
         names: (n_rules,) names for messages.
         keys: (n_rules,) options that loosen the rules; a key is empty if there is no such option.
-        order: (n_candidates,) numbers; candidates with the smallest numbers are added first to a
-            large program. None to solve the program with all candidates at once.
+        order: (n_candidates,) numbers. A large program is first solved for the candidates with the
+            smallest numbers; other candidates are added later. None to solve the program with all
+            candidates at once.
     """
 
     goals: Sequence[FloatArray]

@@ -141,7 +141,8 @@ def _infeasible(
     return InfeasibleError(message)
 
 
-_ROUNDING = 1e-5  # tolerance of Eq. 4 for float32 scores, relative to the largest log-probability
+# Tolerance for the controversiality of float32 scores, relative to the largest absolute score
+_ROUNDING = 1e-5
 _QUANTILES = {4: "quartile", 5: "quintile", 10: "decile", 100: "percentile"}
 
 TIE_RULES = {

@@ -45,8 +45,8 @@ class ReviewPage:
         flags: flags to show. A flag marks an item that a reviewer should look at, such as one with
             a rare word. By default, these are the flags of `flag_items` with rules for all
             languages.
-        scores: log-probabilities of the sentences, nats. Triplets contain the scores of their
-            models.
+        scores: log-probabilities of the sentences, nats. Triplets do not need them, because a
+            triplet contains its scores under its two models.
         review: earlier decisions. The page shows the decisions of other reviewers. The decisions of
             `reviewer` are the initial decisions on the page.
         reviewer: name of the reviewer, which can be changed on the page.
