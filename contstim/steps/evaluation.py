@@ -362,7 +362,7 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
     For every two models, writes their rank correlation, the proportion of sentence pairs that both
     models order in the same way, and the sentences on which the models disagree most. Prints a
     command that selects natural controversial pairs. With two models or more (`--model`), also
-    prints a command that synthesizes sentences.
+    prints a `contstim diff` command, which searches for further sentences.
 
     Example: `contstim compare --model hf:runs/bert@chain --model hf:runs/bert@pll-original
     --sentences natural.txt --out compared`
