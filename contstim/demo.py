@@ -218,8 +218,8 @@ def train(
     """Train the judge or one of the models in `NAMES`, and load the model.
 
     The judge is an n-gram model that chooses sensible sentences. A model that was trained before is
-    only loaded. The seed determines a network's initial weights
-    and the order of sentences. `on_progress` is called after every training step of a network.
+    only loaded. The seed determines a network's initial weights and the order of sentences.
+    `on_progress` is called after every training step of a network.
 
     Raises:
         InputError: if the folder has a model of this name that was trained on another text or with

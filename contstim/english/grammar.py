@@ -229,8 +229,8 @@ class Grammar:
         for bound in bindings:
             children = tuple(pattern.symbol(bound) for pattern in right)
             if all(map(self.expand, children)):
-                # Only the mass of heads counts. So subjects of frequent verbs are drawn often, but
-                # a rare adverb does not make a sentence rare
+                # Only the mass of heads counts. So a kind of subject is drawn often if the verbs
+                # that allow it are frequent, but a rare adverb does not make a sentence rare
                 masses = (self.mass[children[i]] for i, p in enumerate(right) if p.is_head)
                 yield children, math.prod(masses)
 

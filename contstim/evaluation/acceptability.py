@@ -138,10 +138,11 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
     `acceptable` and `g`. Labels of unacceptable sentences are, for example, `0`, `unacceptable`
     and `*`.
 
-    If `data` has neither `item` nor `label`, there are no pairs. If `data` has only one of these
-    columns, the name of the column of judgements decides: with the name `judgement`, the missing
-    column is an error; with another name in `JUDGEMENT`, such as `rating`, there are no pairs.
-    Without pairs, all judgements of a sentence are averaged, unless `data` has a column `id`.
+    If there is no table `pairs`, and `data` has neither `item` nor `label`, there are no pairs. If
+    `data` has only one of these columns, the name of the column of judgements decides: with the
+    name `judgement`, the missing column is an error; with another name in `JUDGEMENT`, such as
+    `rating`, there are no pairs. Without pairs, all judgements of a sentence are averaged, unless
+    `data` has a column `id`.
 
     Args:
         data: LI-Adger's folder (or its folder `data`), or a table with the columns `sentence` and
