@@ -73,7 +73,8 @@ _MODELS: dict[str, tuple[int | RecurrentSettings | TransformerSettings, int, flo
 NAMES = tuple(_MODELS)
 _MODELS["judge"] = (5, 1, 1.0)  # chooses the most sensible sentences
 _WORDS = 7  # words of a natural sentence; each further word doubles the cost of exact BERT scores
-# Pairs of models to compare. The models are trained in the order of `NAMES`
+# Pairs of models, in the order of the searches. The models are trained in the order of `NAMES`, and
+# a search begins as soon as both models of its pair are trained
 _DUELS = (("2-gram", "3-gram"), ("RNN", "LSTM"), ("3-gram", "GPT-2"), ("GPT-2", "BERT"))
 # The first three searches change few words, so that sentences stay readable. If a search finds no
 # triplet, the next search requires less disagreement (in nats of log-probability). The last search
@@ -216,8 +217,9 @@ def train(
 ) -> LanguageModel:
     """Train the judge or one of the models in `NAMES`, and load the model.
 
-    A model that was trained before is only loaded. The seed determines a network's initial weights
-    and the order of sentences. `on_progress` is called after every training step of a network.
+    The judge is an n-gram model that chooses sensible sentences. A model that was trained before is
+    only loaded. The seed determines a network's initial weights and the order of sentences.
+    `on_progress` is called after every training step of a network.
 
     Raises:
         InputError: if the folder has a model of this name that was trained on another text or with
@@ -240,7 +242,10 @@ def train(
 
 
 def _claim_folder(out: Path, settings: Mapping[str, object]) -> None:
-    """Write the settings into a folder; refuse one that has other settings, or only other files."""
+    """Write the settings into a folder.
+
+    A folder with other settings is refused, and so is a folder with files but without settings.
+    """
     path = out / _SETTINGS
     if path.is_file():
         stored = read_json_object(path)

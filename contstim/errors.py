@@ -46,7 +46,7 @@ class CorpusError(InputError):
 
 
 class ScoreError(InputError):
-    """A score table lacks a sentence or model, or has nan, unequal lengths or repeated names."""
+    """A score table lacks a sentence or model, or has nan, a wrong shape, or repeated names."""
 
 
 class ModelError(ContstimError):

@@ -1,9 +1,9 @@
 """Entry point, exit and interrupts of the command line.
 
 After an input error, the program prints a message on standard error, and exits with status 2. After
-an interrupt, it exits silently with status 130. Early interrupts are also silent, because this
-module imports little, and sets its interrupt handler before it imports the commands. After an
-interrupt during a later import, the program exits when the import ends.
+an interrupt, it exits silently with status 130. An interrupt while the program starts is silent,
+too: this module imports little, and sets an interrupt handler before it imports the commands. After
+an interrupt while a running command imports a module, the program exits when the import ends.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def main() -> None:
     from contstim.cli.program import app
 
     warnings.showwarning = lambda message, *_source: warn(str(message))
-    # Keep a handler that is not Python's default: a shell may start jobs that ignore interrupts
+    # A shell may start a job that ignores interrupts. Then the handler is not Python's default
+    # handler, and must not be replaced
     signal.signal(signal.SIGINT, _interrupt if handler is signal.default_int_handler else handler)
     try:
         # Arguments are stored in records, tables and pages, which are UTF-8

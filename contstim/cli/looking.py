@@ -1,4 +1,4 @@
-"""Commands about models, pages of stimuli and folders: `models`, `show`, `check` and `demo`."""
+"""The commands `models`, `show`, `check` and `demo`."""
 
 from __future__ import annotations
 

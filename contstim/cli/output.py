@@ -57,8 +57,9 @@ def print_rows(
     """Print a table; integers have thousands separators.
 
     The first `texts` columns have texts; other columns are right-aligned. Long names of models are
-    shortened in the table and printed in full below it. A cell with marked words is a tuple of runs
-    (see `contstim.reporting.report.Text`). Marked words are bold and coloured, bold numbers bold.
+    shortened in the table and printed in full below it. A cell with formatted words is a tuple of
+    texts and formatted runs (see `contstim.reporting.report.Text`). A run with the tag `mark`, such
+    as a changed word, is bold and coloured. A run with the tag `strong` is bold.
     """
     from rich.box import HEAVY_HEAD, SIMPLE_HEAD
     from rich.table import Table
@@ -175,9 +176,11 @@ class ProgressBars(Reporter):
         amount, remaining = f"{done:,.0f}", ""
         if total:
             percent = f"{100 * done / total:.0f} %"
-            # If `done` has a fraction, it is a sum of weights, and not a number of items to print
+            # If `done` is not an integer, it is a sum of weights instead of a number of items, so
+            # print only the percentage
             amount = f"{amount} of {total:,.0f} ({percent})" if done == int(done) else percent
-            # The duration of progress in earlier processes is unknown, so do not use this progress
+            # An earlier, interrupted process may have made a part of the progress in an unknown
+            # time. So estimate the remaining time from the progress of this process only
             done_now = done - bar.fields["before"]
             if done_now > 0 and done < total:
                 remaining = f"about {duration((bar.elapsed or 0) * (total - done) / done_now)} left"

@@ -55,7 +55,7 @@ _NAME = re.compile(r"`([a-z][a-z0-9_]*)`")
 
 
 def deferred(name: str, page: str, load: Callable[[], Any]) -> Any:
-    """Return a placeholder of a command; the command itself is created when it is called.
+    """Return a placeholder of a command; the command is created when the placeholder is called.
 
     A list of commands needs only the name and the help text, `page`. When the command is called,
     `load` returns the step or function of the command.
@@ -278,7 +278,7 @@ def as_flags(message: str, fields: Iterable[Field]) -> str:
 
 
 def _platform_targets(word: str) -> dict[str, Any]:
-    """Return platform → function that returns its step; `word` is `export` or `import`."""
+    """Return platform → function that returns the step; `word` is `export` or `import`."""
     from contstim.experiments.platforms.platform import platform_names
 
     return {name: partial(step_named, f"{word} {name}") for name in platform_names()}

@@ -88,8 +88,8 @@ def collect(
     warn(unfilled_warning(folder))
 
     def report_start(url: str, token_file: Path | None) -> None:
-        # Only the owner may read the record (metadata file next to the database), because the
-        # stored command line may contain --code and --redirect
+        # Only the owner may read the record (metadata file next to the database). The record
+        # contains the command line, which may reveal the completion code (--code, --redirect)
         facts = {
             "folder": str(folder),
             "dropout_minutes": options.dropout,

@@ -3,9 +3,10 @@
 A rule is a production over categories with features (Gazdar, Klein, Pullum & Sag 1985,
 *Generalized Phrase Structure Grammar*). The notation is NLTK's notation of feature grammars:
 a variable (`?n`) has the same value at each occurrence in a rule. There are two additions: a weight
-in brackets at the end of every alternative, and `+H` on heads (the main parts of a rule). The words
-that can be the head may differ between the possible values of a variable. The weight of a value is
-the total frequency of the words that can be the head if the variable has this value.
+in brackets at the end of every alternative, and `+H` on heads (the main parts of a rule). Heads
+determine how often each value of a variable is chosen. For example, the head `N[+H, num=?n]` is a
+singular or a plural noun. The values of `?n` are chosen in proportion to the total weight
+(frequency) of all singular nouns and of all plural nouns.
 
 Starting from the root, each rule is expanded for every binding of its variables to values:
 
@@ -66,8 +67,9 @@ GrammarRule: TypeAlias = tuple[Pattern, tuple[Pattern, ...], float]
 #
 # The first order is the order in which children bind variables. Heads that are words come first,
 # then other words, then phrases. So combinations of values that no word has are excluded early. The
-# second order is the order in the sentence. There, phrases have only features that a rule for their
-# category uses, because symbols that differ only in unused features have the same derivations
+# second order is the order in the sentence. There, phrases have only the features that a rule for
+# their category uses. Otherwise, symbols that differ only in unused features would be expanded
+# separately, although they have the same derivations
 _Expansion: TypeAlias = tuple[float, tuple[Pattern, ...], tuple[Pattern, ...]]
 
 
@@ -214,10 +216,10 @@ class Grammar:
         binding: Binding,
         absent: frozenset[str],
     ) -> Iterator[tuple[tuple[Symbol, ...], float]]:
-        """Yield the children for each extension of a binding, and the product of the heads' masses.
+        """Extend a binding; for each extension, yield the children and a mass.
 
-        `order` and `right` are the children in two orders; see `_Expansion`. Variables in `absent`
-        remain unbound.
+        The mass is the product of the masses of the heads. `order` and `right` are the children in
+        two orders; see `_Expansion`. Variables in `absent` remain unbound.
         """
         bindings = [binding]
         for pattern in order:
@@ -227,8 +229,8 @@ class Grammar:
         for bound in bindings:
             children = tuple(pattern.symbol(bound) for pattern in right)
             if all(map(self.expand, children)):
-                # Only the mass of heads counts. So subjects of frequent verbs are drawn often, but
-                # a rare adverb does not make a sentence rare
+                # Only the mass of heads counts. So a kind of subject is drawn often if the verbs
+                # that allow it are frequent, but a rare adverb does not make a sentence rare
                 masses = (self.mass[children[i]] for i, p in enumerate(right) if p.is_head)
                 yield children, math.prod(masses)
 
@@ -280,8 +282,8 @@ def unify(pattern: Pattern, features: Mapping[str, str]) -> Binding | None:
 def collector_paused() -> Iterator[None]:
     """Pause the cyclic garbage collector while a grammar is expanded.
 
-    An expansion creates a million permanent tuples. The collector would scan them for a third of
-    the time, and free no memory.
+    An expansion creates a million permanent tuples. The collector would scan these tuples, which
+    takes a third of the time of the expansion, and would free no memory.
     """
     was_on = gc.isenabled()
     gc.disable()

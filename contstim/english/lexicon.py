@@ -112,11 +112,10 @@ class Lexicon:
 
     @functools.cached_property
     def _index(self) -> dict[tuple[str, str, str], int]:
-        """A bit mask for each category, feature and value: bit i is for entry i.
+        """A bit mask for each category, feature and value.
 
-        The bit is set if entry i of the category has the value.
-
-        Masks of values with alternatives are added on demand.
+        Bit i is set if entry i of the category has the value. Masks of values with alternatives are
+        added on demand.
         """
         index: dict[tuple[str, str, str], int] = {}
         for category, entries in self.entries.items():
@@ -173,7 +172,10 @@ class Lexicon:
         return self._values[symbol, names]
 
     def combinations(self, names: tuple[str, ...]) -> Rows:
-        """Return the distinct combinations of values that all entries have for features `names`."""
+        """Return the distinct combinations of values of the features `names` in the lexicon.
+
+        A combination is listed if at least one entry has it.
+        """
         if names not in self._combinations:
             values = ([entry.features.get(name, ()) for name in names] for entry in self)
             rows = itertools.chain.from_iterable(itertools.starmap(itertools.product, values))

@@ -40,6 +40,9 @@ __all__ = ["Generator", "LabelledPair", "generate_pairs", "refuse_other_pairs", 
 class LabelledPair:
     """A sentence and its ungrammatical twin, with the fields of a line in BLiMP's files.
 
+    BLiMP's prefix methods compare the probabilities of single words instead of sentences: of two
+    words after the same beginning (one-prefix), or of one word after two beginnings (two-prefix).
+
     Attributes:
         field: field of linguistics, such as `syntax`.
         linguistics_term: phenomenon, such as `island_effects`.
@@ -116,8 +119,9 @@ class Generator:
         """Return n distinct pairs of a paradigm; with the same seed, the pairs are the same.
 
         Raises:
-            InputError: if n is below 1, the paradigm has fewer than n pairs, or a definition of the
-                paradigm cannot be applied.
+            InputError: if n is below 1; if the paradigm has fewer than n pairs; or if the paradigm
+                has a recursive rule, constituents that no words match, a phrase with changed
+                features, or a prefix method that does not apply to its sentences.
         """
         if n < 1:
             raise InputError(f"The number of pairs per paradigm must be at least 1, got {n}.")
@@ -162,7 +166,8 @@ class Generator:
             )
         children = self._sampler.draw(rng, symbol=top).children
         drawn = {item.name: child for item, child in zip(constituents, children, strict=True)}
-        # `drawn` keeps the words of the good sentence for the bad one
+        # The good sentence adds its literal words to `drawn`, so that the bad sentence can use the
+        # same words
         good_items, bad_items, _ = version
         good = self._realise(good_items, drawn, rng, top)
         bad = self._realise(bad_items, drawn, rng, top) if good else None
@@ -209,8 +214,10 @@ class Generator:
     def _inflect(self, word: Derivation, changes: dict[str, str]) -> Derivation | None:
         """Return the form of a word that has changed features; None if there is no such form.
 
-        A function word without such a form is replaced by the word of the same rank in the lexicon.
-        For example, the first singular demonstrative becomes the first plural demonstrative.
+        If a function word has no such form, it is replaced by another word with the changed
+        features. The two words have the same rank in the lexicon, among the words with the old and
+        with the changed features. For example, the first singular demonstrative becomes the first
+        plural demonstrative.
         """
         if word.entry is None:
             raise InputError(f"{word.symbol} is a phrase, but only single words have other forms.")
@@ -273,7 +280,8 @@ def generate_pairs(
         progress: callback with the completed and the total number of paradigms.
 
     Raises:
-        InputError: if two paradigms have the same name; see also `Generator.pairs`.
+        InputError: if two paradigms have the same name, or as described at `Generator` and
+            `Generator.pairs`.
     """
     selected = shipped_paradigms() if paradigms is None else list(paradigms)
     if twice := sorted(find_duplicates(paradigm.uid for paradigm in selected)):

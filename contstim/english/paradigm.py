@@ -68,7 +68,7 @@ class Item(NamedTuple):
 
 
 Version: TypeAlias = tuple[tuple[Item, ...], tuple[Item, ...], tuple[Item, ...]]
-"""Items of the good sentence, items of the bad sentence, and items that are not displayed."""
+"""Items of the good sentence, items of the bad sentence, and items that occur in neither."""
 
 
 class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
@@ -80,10 +80,11 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
         field: field of linguistics, such as `syntax`.
         good: items of the good sentence.
         bad: items of the bad sentence.
-        hidden: items that are drawn but do not occur in the sentences (key `with`).
-        either: a mapping for each version (variant of the sentences): name → text that replaces
-            "$name" in `good`, `bad` and `hidden`.
-        end: end mark of both sentences.
+        hidden: items that are drawn but do not occur in the sentences (key `with`). They restrict
+            variables that they share with other items.
+        either: one mapping for each version (variant of the sentences). If a mapping contains the
+            entry name → text, the text replaces "$name" in `good`, `bad` and `hidden`.
+        end: end mark of both sentences: ".", "!" or "?".
         prefix: BLiMP's prefix method that applies: "one" (different words after one beginning),
             "two" (one word after different beginnings), or "" for none.
         critical: name of the constituent that follows both prefixes; only if `prefix` is "two".

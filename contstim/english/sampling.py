@@ -166,7 +166,7 @@ class Sampler:
     def _splits(
         self, children: tuple[Symbol, ...], words: int | None
     ) -> list[tuple[tuple[int | None, ...], float]]:
-        """Return the possible numbers of words of the children, with their probabilities."""
+        """Return each possible division of `words` among the children, with its probability."""
         if words is None:
             return [((None,) * len(children), 1.0)]
         first = self.lengths(children[0])

@@ -1,4 +1,4 @@
-"""English words: indefinite articles, rules for words, tags, and complements of verbs.
+"""English words: indefinite articles, rules for suitable words, tags, and complements of verbs.
 
 The word lists are in `words.toml` and `blocked.txt`. The tags (parts of speech) were counted in
 textbooks by `benchmarks/english_tags.py`. The complement of a verb is what completes it,
@@ -40,8 +40,8 @@ _SPELLED = re.compile(r"[A-Z]{2,}s?(?![a-z])|[A-Za-z](?![\w'’])|\d")
 _ELEVEN = re.compile(r"1[18](?!\d)")
 
 # Start of a C5 tag -> letter for patterns of tags. Nouns are N, S (person) or T (time), with a full
-# stop after plurals. Pronouns are I (subject), O (other pronoun for a person) or P. Adverbs have no
-# letter.
+# stop after plurals. Pronouns are I (subject), O (other pronoun for a person) or P (all others).
+# Adverbs have no letter.
 _LETTERS = dict(
     pair.split(":")
     for pair in (

@@ -138,10 +138,11 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
     `acceptable` and `g`. Labels of unacceptable sentences are, for example, `0`, `unacceptable`
     and `*`.
 
-    Without the table `pairs`, `data` may also define no pairs. This is allowed in two cases: `data`
-    has neither `item` nor `label`; or `data` has one of these columns, and its column of judgements
-    is not named `judgement` but, for example, `rating` (see `JUDGEMENT`). In both cases, all
-    judgements of a sentence are averaged if `data` has no column `id`.
+    If there is no table `pairs`, and `data` has neither `item` nor `label`, there are no pairs. If
+    `data` has only one of these columns, the name of the column of judgements decides: with the
+    name `judgement`, the missing column is an error; with another name in `JUDGEMENT`, such as
+    `rating`, there are no pairs. Without pairs, all judgements of a sentence are averaged, unless
+    `data` has a column `id`.
 
     Args:
         data: LI-Adger's folder (or its folder `data`), or a table with the columns `sentence` and

@@ -2,7 +2,8 @@
 
 A paradigm is a type of minimal pair with one kind of error; a phenomenon consists of paradigms. A
 published contrast compares groups of paradigms. A feature is, for example, the length of the good
-sentence. A method compares two sides of a pair: by default, the good and the bad sentence.
+sentence. A method compares two sides of a pair: by default, the good and the bad sentence. Other
+methods compare words after a prefix; see `Method`.
 """
 
 from __future__ import annotations
@@ -161,9 +162,10 @@ class Accuracies:
         return cells
 
     def group_cells(self, paradigms: Sequence[str] | None = None) -> Row:
-        """Return cells for a group of paradigms: numbers of paradigms and pairs, mean accuracies.
+        """Return the cells of a group of paradigms, by column.
 
-        The intervals of the mean accuracies are further cells.
+        The cells are the number of paradigms, the number of pairs, the mean accuracies, and the
+        intervals of the mean accuracies.
         """
         return {
             "paradigms": len(self._rows(paradigms)),
@@ -284,7 +286,8 @@ class MinimalPairEvaluation:
     Attributes:
         scoring: scores of both sides of all pairs.
         settings: settings of the evaluation, such as the rule for ties.
-        accuracies: method → accuracies; their external columns are people and published models.
+        accuracies: method → accuracies of the scored models, of people and of published models.
+            The columns of people and of published models are external.
         profile: result of the function `profile` for full sentences.
         people: result of `read_human_agreement`.
     """

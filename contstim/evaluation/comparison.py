@@ -165,7 +165,7 @@ def disagreements(table: ScoreTable, top: int) -> list[Row]:
 
     A listed sentence has a higher rank under model_2 than under model_1. For each ordered pair, at
     most `top` sentences are listed. Ranks are divided by the number of sentences, so they are in
-    (0, 1]. A score has the unit of its model.
+    (0, 1]; the most likely sentence has the rank 1. A score has the unit of its model.
     """
     # Ranks instead of scores, because models may have different units or scales
     ranks, texts, models = table.ranks(), list(map(str, table.sentences or ())), table.models
@@ -188,10 +188,10 @@ def select_command(folder: Path, table: ScoreTable) -> str:
     """
     (stratum,) = strata(table, NaturalQuestion())
     least = int(stratum.admissible().min())
-    # In an ordered pair, the first model rejects a sentence and the second accepts it. With M
-    # models, a sentence is a candidate for at most M²/4 ordered pairs. Each ordered pair has at
-    # least `least` candidates. So each ordered pair can have least / (M²/4) sentences that no
-    # other ordered pair uses
+    # In an ordered pair, the first model rejects a sentence and the second accepts it. If m of M
+    # models accept a sentence and the others reject it, the sentence is a candidate for m (M - m)
+    # ordered pairs, which is at most M²/4. Each ordered pair has at least `least` candidates. So
+    # each ordered pair can have least / (M²/4) sentences that no other ordered pair uses
     per_pair = max(1, min(10, least // (len(table.models) ** 2 // 4)))
     scores, out = folder / "scores.csv", folder / "pairs.csv"
     command = f"contstim select natural --scores {{}} --per-pair {per_pair} --out {{}}"

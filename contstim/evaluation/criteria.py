@@ -243,8 +243,9 @@ def delta_correlations(evaluation: AcceptabilityEvaluation) -> tuple[tuple[str, 
     """Correlate the deltas of people and of all models with each other.
 
     Returns:
-        The names of the rows and columns: `people`, then the models. And Pearson's r, (1 +
-        n_models, 1 + n_models); nan if deltas are constant, or if there are fewer than two pairs.
+        Names and correlations. The names of the rows and columns are `people`, then the models. The
+        correlations are Pearson's r, (1 + n_models, 1 + n_models); nan if deltas are constant, or
+        if there are fewer than two pairs.
     """
     names = (PEOPLE, *evaluation.models)
     return names, pearson_matrix(np.column_stack([evaluation.people, evaluation.deltas]))
@@ -382,9 +383,9 @@ def _difference_rows(
 ) -> Columns:
     """Build the columns of models_apart.csv or criteria_apart.csv, with a row for each pair.
 
-    `at` is the column of the first element of the keys of `pairs_by_kind`: `criterion` or `model`.
-    `deltas_of` are columns that contain names of models, such as `passes`. The deltas of these
-    models become further columns.
+    `at` is the name of the first column, `criterion` or `model`. This column contains the first
+    element of each key of `pairs_by_kind`. `deltas_of` are columns that contain names of models,
+    such as `passes`. The deltas of these models become further columns.
     """
     rows: list[dict[str, Any]] = []
     for kind, pairs in pairs_by_kind.items():

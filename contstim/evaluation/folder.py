@@ -155,7 +155,8 @@ def page_table(
         columns: columns of the table.
         names: column to show → heading; by default, every column has its name as heading.
         max_rows: maximum number of rows.
-        having: values of columns, such as `method="one-prefix"`; other rows are not shown.
+        having: columns and their required values, such as `method="one-prefix"`. Only rows with
+            these values are shown.
     """
     headings = names or {n: n for n in columns if not n.endswith((": low", ": high"))}
     n_rows = len(next(iter(columns.values())))

@@ -1,7 +1,8 @@
 """Tables, figures and the page of an evaluation on minimal pairs.
 
 A paradigm is a type of minimal pair with one kind of error; a phenomenon consists of paradigms. A
-method compares two sides of a pair: by default, the good and the bad sentence.
+method compares two sides of a pair: by default, the good and the bad sentence. Other methods
+compare words after a prefix; see `contstim.evaluation.minimal_pairs.Method`.
 """
 
 from __future__ import annotations

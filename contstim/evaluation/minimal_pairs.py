@@ -2,7 +2,7 @@
 
 Minimal pairs can also be read from the files of other collections, or from any table. A paradigm is
 a type of minimal pair with one kind of error. A method compares two sides of a pair: by default,
-the good and the bad sentence.
+the good and the bad sentence. Other methods compare words after a prefix; see `Method`.
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ def _find_columns(file: Path, rows: Sequence[Row]) -> PairTable:
 
 
 def _refuse_unsegmented(file: Path, pairs: Sequence[MinimalPair]) -> None:
-    """Refuse a file if most sentences have no spaces, and their script does not separate words."""
+    """Refuse a file if most sentences have no spaces, and are in a script that needs none."""
     words = [side.words for pair in pairs for side in (pair.good, pair.bad)]
     single = [first for first, *further in words if not further and _UNSPACED.search(first)]
     if 2 * len(single) > len(words):

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     PairTable = tuple[Sequence[Row], tuple[str, ...], str]
     """Rows, names of their columns, and the name of the collection or a description of the columns.
 
-    Each row is a pair. Names of columns are in the order of `COLLECTIONS`; the name of a missing
-    column is empty.
+    Each row is a pair. The columns have the order of `COLLECTIONS` in `minimal_pairs`: good
+    sentence, bad sentence, paradigm, phenomenon, pair identifier. The name of a missing column is
+    empty.
     """
     _Pairs = list[tuple[str, int, int]]  # identifier, row of the good sentence, row of the bad one
 

@@ -50,7 +50,7 @@ class RatingEvaluation(ScoredJudgements):
     def correlations(self) -> list[Row]:
         """Compute Pearson's r, Spearman's rho, Kendall's tau-b, and the 95 % interval of each.
 
-        There is a row for each model. `compared` selects the sentences.
+        There is a row for each model. All rows are about the same sentences (see `compared`).
 
         All values are nan if scores or ratings are constant. Intervals are also nan for fewer than
         five sentences.

@@ -37,7 +37,8 @@ class JudgedSet:
         sentences: sentences that every classifier can read.
         probabilities: probabilities of the label `acceptable`, (n_sentences, n_classifiers).
         left_out: sentences that a classifier cannot read.
-        features: feature → mask of the sentences that have the feature, (n_sentences,).
+        features: grammatical feature, such as `passive` → mask of the sentences that have the
+            feature, (n_sentences,).
     """
 
     name: str

@@ -47,7 +47,7 @@ def readable_by(
 ) -> tuple[list[int], list[LeftOut]]:
     """Return the indices of the sentences that every model can score, and list the other sentences.
 
-    The list has an entry for each sentence and model that cannot score it.
+    The list has an entry for each pair of a sentence and a model that cannot score the sentence.
     """
     left_out = [
         LeftOut(sentence.text, model.name, reason)
@@ -101,7 +101,7 @@ class PairScores(MinimalPairScores):
 
     @cached_property
     def decisions(self) -> BoolArray:
-        """Mask of pairs whose sides differ, (n_pairs,); other pairs are not counted."""
+        """Mask of pairs whose sides differ, (n_pairs,); other pairs do not count in accuracies."""
         sides = (pair.sides(self.method) or ("", None) for pair in self.pairs)
         return np.array([good != bad for good, bad in sides], np.bool_)
 

@@ -83,9 +83,10 @@ def role_preferences(ratings: Ratings) -> list[Row]:
 
 
 def near_unanimity(ratings: Ratings, share: float = 0.9) -> list[Row]:
-    """Count, for each condition, the trials in which at least `share` of people prefer a sentence.
+    """Count, for each condition, the trials on which people are nearly unanimous.
 
-    Ratings without a preference count for neither sentence.
+    In these trials, at least `share` of people prefer the same sentence. Ratings without a
+    preference count for neither sentence.
     """
     rows = []
     for condition in Condition:
@@ -120,8 +121,8 @@ def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:
     """Count the trials of each condition, and the trials whose scores contradict the models' roles.
 
     Only conditions in which the two models of a trial should disagree are counted. A role states
-    which sentence of a trial a model should prefer. Scores of a natural-synthetic trial agree with
-    the roles if the rejecting model finds the synthetic sentence less likely than the natural
+    how a model should judge the two sentences of a trial. Scores of a natural-synthetic trial agree
+    with the roles if the rejecting model finds the synthetic sentence less likely than the natural
     sentence. In all other conditions, scores agree with the roles if model_1 finds sentence_1 less
     likely than sentence_2, and model_2 finds sentence_1 more likely than sentence_2.
 
@@ -182,9 +183,9 @@ def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
 
     The signed-rank cosine of the model and a participant is a sum with one term for each trial. A
     trial's contribution (`error`) is its term with the opposite sign, averaged over participants.
-    If answers are choices, the contribution is the share of participants who chose the less likely
-    sentence, divided by the number of trials. In this case, trials with equal contributions are
-    ordered by the absolute log-probability ratio, largest first.
+    If answers are choices, the contribution is the share of participants who chose the sentence
+    that the model finds less likely, divided by the number of trials. In this case, trials with
+    equal contributions are ordered by the absolute log-probability ratio, largest first.
 
     A row has two sentences: one that people prefer, and one that the model prefers. For each
     sentence, the row has the log-probabilities (nats) under the model and its rival, and the number

@@ -34,7 +34,9 @@ __all__ = ["count_tokens", "feature_preferences", "read_features", "token_count_
 Features: TypeAlias = "Mapping[str, Mapping[str, float]]"
 """Feature (or model) → `Sentence.text` → value."""
 
-MOST_FEATURES = 1_000  # maximum number of columns; each feature is tested for each model
+# Maximum number of columns, including `sentence`. The maximum limits the number of tests, because
+# each feature is tested for each model
+MOST_FEATURES = 1_000
 
 _LEVEL = 0.95  # confidence level of intervals
 
@@ -74,7 +76,7 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
 def count_tokens(
     models: Sequence[Scorer], sentences: Sequence[Sentence]
 ) -> dict[str, dict[str, float]]:
-    """Count the tokens that each model scores in each sentence; see `token_counts`."""
+    """Count the tokens that each model scores in each sentence; see `Scorer.token_counts`."""
     texts = [sentence.text for sentence in sentences]
     return {
         model.name: dict(zip(texts, map(float, model.token_counts(sentences)), strict=True))
@@ -198,6 +200,8 @@ def _target_trials(
     feature: str,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return three arrays, (n_trials,), for the trials that target this model or no model.
+
+    A trial targets no model if its `model_1` is empty.
 
     The first array has the preferences of the model, and the second array the preferences of most
     people: 1 for sentence_2, -1 for sentence_1, 0 for neither. The third array is the feature of

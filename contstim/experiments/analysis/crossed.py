@@ -3,10 +3,10 @@
 All participants in a group rate the same trials, so people and items are crossed: each person has
 an answer to each item. A bootstrap that resamples people and items at once counts the variance of
 single answers up to three times (Schütt et al. 2023, eLife 12:e82566). The corrected variance of
-Schütt et al. is 2 (a + b) - c, with factors for small samples. Here a, b and c are the variances if
-only people, only items, or both are resampled. For means, such as accuracies, the corrected
-variance has a closed form. For the signed-rank cosine, this form is applied to a jackknife, which
-leaves out one item at a time. With n people and k items in a group,
+Schütt et al. is 2 (a + b) - c, apart from factors for small samples. Here a, b and c are variances
+of three bootstraps, which resample only people (a), only items (b), or both (c). For means, such as
+accuracies, the corrected variance has a closed form. For the signed-rank cosine, this form is
+applied to a jackknife, which leaves out one item at a time. With n people and k items in a group,
 
     variance of a group's mean = P / n + I / k + R / (n k),
 
@@ -91,7 +91,7 @@ class Block:
 
     @property
     def spare_items(self) -> int:
-        """Number of items, minus the number of means over items; at least 0."""
+        """Degrees of freedom between items: number of items minus `means`, at least 0."""
         return max(0, len(self.items) - self.means)
 
 
@@ -256,10 +256,9 @@ def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceCo
     """Return the variance of the mean over all people, for new people and items.
 
     People and items are assumed to have the same variances in all blocks, so a block with a single
-    person can also be used. With B > 1 blocks, each block is one observation in three cases: a
-    block has no spare item (`Block.spare_items`), all blocks together have fewer than B - 1 spare
-    items, or there are fewer than 2 B - 1 people. In these cases, the variance is computed between
-    blocks.
+    person can also be used. With B > 1 blocks, the variance is computed between blocks, each of
+    which is then one observation, in three cases: a block has no spare item (`Block.spare_items`),
+    all blocks together have fewer than B - 1 spare items, or there are fewer than 2 B - 1 people.
 
     `reason` is the note of the result if there are no blocks.
     """
@@ -316,9 +315,9 @@ def _over_items(blocks: Sequence[Block]) -> tuple[FloatArray, FloatArray, FloatA
 
     The third result is the part of the variance that is due to items in several blocks.
     """
-    # Weighted influence of each item on the overall mean: (…, n_items) for each block. The
-    # influences of an item in several blocks are summed before squaring, because the blocks share
-    # the item.
+    # Weighted influence of each item on the overall mean: (…, n_items) for each block. If several
+    # blocks have the same item, the item moves the means of these blocks together. So its
+    # influences are summed before squaring.
     by_item = [block.weights @ block.influence for block in blocks]
     within = np.stack([(influence**2).sum(axis=-1) for influence in by_item])
     numbers = np.concatenate([block.items for block in blocks])
@@ -369,8 +368,9 @@ def _satterthwaite(
 ) -> FloatArray:
     """Return Satterthwaite's degrees of freedom of a sum of variances.
 
-    The first axis of `terms` and of `freedom` has the variances and their degrees of freedom. The
-    sum is replaced by `total`, if this is not None.
+    The variances are on the first axis of `terms`, and their degrees of freedom are on the first
+    axis of `freedom`. `total` is the sum of the terms, by default with all terms added. Set `total`
+    if a term is subtracted.
     """
     freedom = freedom.reshape(freedom.shape + (1,) * (terms.ndim - freedom.ndim))
     total = terms.sum(axis=0) if total is None else total

@@ -117,7 +117,8 @@ class Comparison:
             test, that is, it excludes 0 if and only if the contrast is significant.
         n_units: number of groups or participants that the test compares; participants for a crossed
             test.
-        statistic: the smaller sum of ranks, or Student's t.
+        statistic: for a signed-rank test, the smaller one of the sum of positive ranks and the sum
+            of negative ranks; for a crossed test, Student's t.
         rank_biserial: effect size of a signed-rank test, nan for crossed tests; see
             `rank_biserial_interval`.
         p_value: two-sided, before correction.
@@ -307,8 +308,8 @@ def units_of(evaluation: ParticipantScores, values: FloatArray, units: Units | N
 def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling: Sampling) -> Units:
     """Return `groups` if tests over groups can detect effects and generalise to new items.
 
-    Return `crossed` if a scope has too few groups for a significant contrast, or if two groups saw
-    the same item.
+    Otherwise, return `crossed`: if a scope has too few groups for any contrast to be significant,
+    or if two groups saw the same item.
     """
     item_list = [
         item
@@ -409,7 +410,9 @@ def _comparison_rows(
 def _test_interval(test: _Test, alpha: float, sampling: Sampling) -> Interval:
     """Return the interval of a difference that excludes 0 if and only if the test is significant.
 
-    Intervals of signed-rank tests reach at least as far as Clopper and Pearson's limits.
+    The interval of a signed-rank test extends from the estimate by at least
+    `Uncertainty.least_reach` to each side. It ends earlier if it would otherwise include 0 for a
+    significant difference, or exceed the largest possible difference.
     """
     first, second, uncertainty, _ = test
     interval = uncertainty.interval(1 - alpha)

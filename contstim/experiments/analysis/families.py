@@ -161,7 +161,8 @@ class Detectability:
         fewest_units: smallest number of pairs in a test; `most_units` is the largest.
         smallest: smallest possible p-value of a test.
         needed: smallest number of tests that can be significant together. In each of these tests,
-            all units must favour the same side. None if no test can be significant.
+            all units must favour the same side. 1 if one test can be significant alone; None if no
+            test can be significant.
     """
 
     tests: int
@@ -177,7 +178,7 @@ class Detectability:
         return bool(self.tests) and self.needed is None
 
     def cannot(self, units: str) -> str:
-        """Return a text such as `cannot be tested with 4 groups`; empty if a test can succeed."""
+        """Return a text such as `cannot be tested with 4 groups`; empty unless `hopeless`."""
         return f"cannot be tested with {self._units_text(units)}" if self.hopeless else ""
 
     def unless(self) -> str:
@@ -205,8 +206,8 @@ class Detectability:
                 f"{self.tests} tests together. With more {units} or fewer contrasts, a smaller "
                 "number of tests is enough."
             )
-        # By Holm, no test is significant unless the smallest of m p-values is below rate / m. By
-        # Benjamini and Hochberg, all tests are significant if all p-values are below rate.
+        # By Holm, the smallest of m p-values must be below rate / m. By Benjamini and Hochberg, it
+        # is enough if all p-values are below rate; then all tests are significant.
         limit = rate / (self.tests if self.correction == "holm" else 1)
         enough = next((n for n in range(1, 1_000) if smallest_p_value(n) < limit), "infinite")
         return (

@@ -263,10 +263,10 @@ def _draw_legend(figure: Figure, *marks: dict[str, Any]) -> None:
 def sureness_figure(ratings: Ratings) -> Figure | None:
     """Draw the shrunken ratings of all trials by condition, and the reliability of mean ratings.
 
-    A shrunken rating is a mean rating, moved towards the middle of the scale. A filled dot is a
-    trial whose `sureness` is at least `SURE`: the probability that people in general prefer the
-    sentence that they seem to prefer. The vertical position within a row has no meaning. Return
-    None if no reliability can be estimated.
+    A shrunken rating is a mean rating, moved towards the middle of the scale. The `sureness` of a
+    trial is the probability that people in general prefer sentence_1, or that they prefer
+    sentence_2, whichever is higher. If it is at least `SURE`, the dot of the trial is filled. The
+    vertical position within a row has no meaning. Return None if no reliability can be estimated.
     """
     judged = judged_trials(ratings)
     if not judged:

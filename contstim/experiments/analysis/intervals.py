@@ -109,7 +109,10 @@ class Uncertainty(NamedTuple):
         )
 
     def p_values(self) -> FloatArray:
-        """Return two-sided p-values, (…): the largest 1 - level at which 0 is in the interval."""
+        """Return two-sided p-values, (…).
+
+        If p is the p-value, the level 1 - p is the lowest level at which the interval contains 0.
+        """
         return np.minimum(1.0, 2 * self._one_sided(np.abs(self.estimate)))
 
     def equivalence_p_value(self, margin: float) -> float:
@@ -219,12 +222,13 @@ def uncertainty_of(
         return Uncertainty(estimate, components, span, (lowest, 1.0), is_value=True)
     # Largest distance between the difference on one item and the mean difference. If the mean
     # difference is 0, this distance is the span of the measure. If one model is always right and
-    # the other never, this distance is twice the span. In other cases, it is interpolated.
+    # the other never, this distance is twice the span. Between these two cases, the distance
+    # increases linearly with the absolute mean difference.
     return Uncertainty(estimate, components, span + np.abs(estimate), (lowest - 1, 1 - lowest))
 
 
 def t_quantile(level: float, freedom: float | FloatArray) -> float:
-    """Return the half-width of an interval, in standard errors; `level` is such as 0.95."""
+    """Return the half-width of an interval with a level such as 0.95, in standard errors."""
     from scipy.stats import t as student
 
     return float(student.ppf((1 + level) / 2, freedom))

@@ -136,7 +136,8 @@ def accuracy_lower(preferences: FloatArray) -> FloatArray:
         (n_participants, …).
     """
     choices = np.sign(preferences)
-    # The sign of all votes minus the participant's own vote is the majority of the others
+    # The sum of the others' votes is the sum of all votes minus the participant's own vote. The
+    # sign of this difference is the majority of the others
     agreement = choice_agreement(choices.sum(axis=0) - choices, preferences)
     return np.asarray(agreement.mean(axis=-1))
 

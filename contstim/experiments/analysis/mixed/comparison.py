@@ -7,11 +7,11 @@ another language model.
 Fits are compared by the difference of their log-likelihoods. As in Vuong's (1989) test for models
 that are not nested, the difference is a sum of contributions of random units. The variance of the
 contributions gives the variance of the sum. Here both trials and participants are random units. By
-the delta method, the contribution of a trial is the log-likelihood of its ratings, integrated over
-the trial's effect, with participants' effects at the mode. For the contribution of a participant,
-the roles of trials and participants are exchanged. The variances over trials and over participants
-are added. Both contain the variance over single ratings, which is therefore subtracted once
-(Cameron, Gelbach & Miller 2011).
+the delta method, a trial contributes the log-likelihood of its ratings. This log-likelihood is
+integrated over the trial's effect, with participants' effects at the mode. For the contribution of
+a participant, the roles of trials and participants are exchanged. The variances over trials and
+over participants are added. Both contain the variance over single ratings, which is therefore
+subtracted once (Cameron, Gelbach & Miller 2011).
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class MixedAnalysis:
 
         `gain` is the log-likelihood minus the log-likelihood of the fit without models.
         `trials_explained` is the share of the variance of trials (in the fit without models) that
-        the models explain; nan if this variance is zero. `sided` counts the ratings for which it is
-        recorded which sentence was on the left.
+        the models explain; nan if this variance is zero. `sided` is the number of ratings with a
+        record of the sentence that was on the left.
         """
         variance = self.empty.parameters.trials**2
         return [

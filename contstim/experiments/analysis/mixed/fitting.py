@@ -113,8 +113,8 @@ def fit_blocks(
 ) -> Estimates:
     """Maximise the likelihood of all groups.
 
-    `blocks` contain ratings as levels of the scheme. With `trials_vary`, trials have random
-    intercepts. Predictors of about unit size give the most accurate fit.
+    `blocks` contain the ratings of each group, as levels of the scheme. With `trials_vary`, trials
+    have random intercepts. Predictors of about unit size give the most accurate fit.
 
     Raises:
         InputError: if the best estimates are infinite, or the ratings do not determine estimates.
@@ -158,8 +158,8 @@ def fit_blocks(
     # BFGS stops close to the maximum; one Newton step then gives full precision
     point = point - np.linalg.lstsq(hessian, likelihood(point)[1], rcond=1e-10)[0]
     point[n_fixed:] = np.abs(point[n_fixed:])
-    # If a standard deviation was negative, the modes of its effects must change sign. So all modes
-    # are searched again, from zero.
+    # If a negative standard deviation has become positive, the modes of its effects must change
+    # sign, too. So all modes are searched again, from zero.
     _value, gradient, results = likelihood(point, from_zero=True)
     parameters = parameters_at(point)
     sizes = [*np.abs(parameters.slopes), *parameters.participants, parameters.trials]
@@ -251,8 +251,9 @@ def _standard_errors(hessian: FloatArray, n_fixed: int) -> list[float]:
     Raises:
         InputError: if the ratings do not determine the estimates.
     """
-    # The inverse of this Schur complement is a corner of the inverse of the whole matrix. The
-    # pseudo-inverse is needed if a variance is zero, because the likelihood may then be flat.
+    # The inverse of the Schur complement `information` is the part of the inverse of -hessian that
+    # belongs to thresholds and slopes. The pseudo-inverse is needed if a variance is zero, because
+    # the likelihood may then be flat.
     between, varying = -hessian[:n_fixed, n_fixed:], -hessian[n_fixed:, n_fixed:]
     absorbed = between @ np.linalg.pinv(varying, rcond=1e-10, hermitian=True) @ between.T
     information = -hessian[:n_fixed, :n_fixed] - absorbed

@@ -121,8 +121,8 @@ def block_likelihood(
     # participant or trial. spread = zᵀ H⁻¹ z is the variance of eta given the ratings.
     h_people, h_trials, spread = curvature.cells()
     # Derivative of -½ log det H by eta. This term also depends on the parameters through the modes.
-    # A change of the parameters changes the gradient by the effects, and moves the modes by H⁻¹
-    # times the change of this gradient.
+    # A change of the parameters changes the gradient with respect to the effects. The modes then
+    # move by H⁻¹ times the change of this gradient.
     half_change = 0.5 * spread * of_eta[2]
     mode_shift_people, mode_shift_trials = curvature.solve(half_change)
     loadings = block.effects * parameters.participants  # a, (n_participants, n_trials, n_effects)
@@ -254,7 +254,7 @@ class _Curvature:
     def solve(
         self, by_eta: FloatArray, people: FloatArray = _ZERO, trials: FloatArray = _ZERO
     ) -> tuple[FloatArray, FloatArray]:
-        """Return H⁻¹ times a gradient by the effects.
+        """Return H⁻¹ times a gradient with respect to the effects.
 
         Args:
             by_eta: (n_participants, n_trials), derivative by eta, from which the gradient follows.
