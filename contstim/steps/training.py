@@ -223,7 +223,7 @@ def _training_of(kind: str) -> type[TrainNetwork]:
         f"train {kind}",
         f"Train {_NETWORKS[kind]}.\n\n{about}\n\n"
         f"    Example: `contstim train {kind} --text corpus.txt --out {kind} --epochs 4`\n",
-        # A causal model has no masks
+        # GPT-2 predicts the next token, so settings of masks have no effect
         frozenset({"mask_share", "masking"}) if kind == "gpt2" else frozenset(),
         network=network,
         training=training,

@@ -62,7 +62,7 @@ class SearchesTriplets:
     seed: int
 
     def further_reads(self) -> list[Path]:
-        """Return the files of words."""
+        """Return the files that the settings name: lists of words, and table of tags."""
         return files_of_words(self.settings)
 
     def question(self) -> SearchQuestion:

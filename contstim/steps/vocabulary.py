@@ -95,7 +95,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
     context: ModelContexts = ()
 
     def writes(self) -> tuple[Path, ...]:
-        """Return the vocabulary, and the tables that the settings request."""
+        """Return the paths of the vocabulary, and of the tables that the settings request."""
         has_dropped = self.text is not None and not self.every_word
         return (*super().writes(), *([Path(f"{self.out}.dropped.csv")] if has_dropped else []))
 

@@ -70,7 +70,8 @@ class Store:
         except StoreError:
             self.close()
             raise
-        # Changes so far created the tables. All later changes store results
+        # The changes that SQLite has counted so far created the tables. If the count increases,
+        # results have been stored
         self._changes = self._connection.total_changes
 
     @contextmanager
@@ -86,7 +87,7 @@ class Store:
         def value(query: str) -> Any:
             return self._connection.execute(query).fetchone()[0]
 
-        # In this mode, SQLite keeps the lock of the next read until the file is closed
+        # In this mode, SQLite keeps the lock that the next read acquires until the file is closed
         self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         is_ours, layout = value("SELECT count(*) FROM sqlite_schema"), value("PRAGMA user_version")
         if is_ours and value("PRAGMA application_id") != APPLICATION_ID:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 State: TypeAlias = Literal["found", "inadmissible", "failed"]
 """Final state of a search; `inadmissible` means that the natural sentence is unsuitable."""
 
-# In the table `floor`, a row with this quantile and 0 words contains a standard deviation. A
-# separate table would change the layout, and earlier stores could not be read
+# In the table `floor`, a row with this quantile and 0 words contains the standard deviation of
+# scores. A separate table would change the layout, and earlier stores could not be read
 _SD = -1.0
 
 
@@ -35,7 +35,7 @@ class Result:
     """The result of a search for a triplet.
 
     Attributes:
-        id: number in the store; 0 if it is not stored.
+        id: number of the result in the store; 0 for a result that is not stored.
         reason: why there is no triplet, or why two sentences of the triplet are equal; otherwise
             empty.
         rows: number of sequences that the two networks processed.
@@ -76,7 +76,8 @@ class Result:
         return self.state == "inadmissible" or self.is_unsuccessful
 
 
-# Columns that `find` reads; it does not read the long column `trails`. Times have no columns
+# Columns that `find` reads: all except `trails`, which is long. `wall_seconds` and
+# `network_seconds` are not stored, so they have no columns
 _COLUMNS = [column.name for column in fields(Result) if column.compare]
 
 

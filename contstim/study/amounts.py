@@ -1,4 +1,4 @@
-"""Numbers of items in a study, and of the natural sentences that the study needs and has."""
+"""Count the items of a study, the natural sentences that it needs, and those that it has."""
 
 from __future__ import annotations
 
@@ -51,10 +51,11 @@ class StudyNumbers:
         selected_of: pair of models → number of triplets that become trials.
         selected: total number of triplets that become trials.
         pairs_of: pair of models → number of natural pairs. A natural pair is two natural sentences.
-        pairs_each: number of natural pairs for each pair of models, if there is no table of counts.
+        pairs_each: number of natural pairs for each pair of models. If a table of counts sets a
+            number for each pair of models, use `pairs_of` instead.
         trials_each: maximum number of trials of a participant.
         minutes: duration of a participant's trials, not counting pauses and instructions.
-        new_sentences: number of sentences in the trials that are not natural sentences.
+        new_sentences: number of sentences in the trials, not counting natural sentences.
     """
 
     def __init__(self, study: Study) -> None:
@@ -92,8 +93,9 @@ class StudyNumbers:
             return 0, []
         return sentences_needed(
             self.models,
-            # Searches for different pairs of models may use the same natural sentence, but all
-            # selected triplets have different natural sentences
+            # All selected triplets have different natural sentences. The searches need only
+            # `searched_each` sentences in total, because searches for different pairs of models may
+            # use the same sentence
             triplets_per_pair=-(-max(self.selected, self.searched_each) // self.model_pairs),
             pairs_per_pair=self.pairs_each,
             groups=self.groups,
@@ -132,8 +134,8 @@ def max_sentences(study: Study) -> int | None:
 def check_numbers(study: Study, problems: Problems) -> None:
     """Check that enough items can be selected, and that all groups can get equally many items."""
     numbers = StudyNumbers(study)
-    # An invalid number of groups is already reported. `numbers` then has the default number. Do not
-    # check this default
+    # If the number of groups is invalid, the problem is already reported, and `numbers` has the
+    # default number of groups. Do not check this default
     groups = 0 if problems.has_problem("design", "groups") else numbers.groups
     search, selection = study.step(SearchTriplets), study.step(SelectTriplets)
     quantiles = selection.settings.quantiles if selection and search else 0
@@ -223,8 +225,8 @@ class NaturalSupply:
         path: file of the natural sentences, or text that is searched for natural sentences.
         in_text: number of all sentences of the text; None without a text.
         found_sentences: result of the search in the text; None if a stage has done this search.
-        may_be_fewer: True if `number` may be too high. Some models are then not loaded, and may not
-            know all words.
+        may_be_fewer: True if `number` may be too high. The vocabulary may then include words that
+            models do not know, because no model was loaded to check this.
         vocabulary: vocabulary that a stage has not written yet; otherwise None.
     """
 

@@ -78,8 +78,8 @@ def _check_files(study: Study, sections: Sequence[Section], problems: Problems) 
         for field in fields_of(section.step):
             note, value = field.note, section.values.get(field.name)
             values = value if isinstance(value, tuple) else (value,)
-            # Paths that never make a result stale are not inputs. Folders are an exception, such as
-            # the folder of a pilot study
+            # A path that never makes a result stale is not an input. A folder is an exception: the
+            # step reads files in it, such as the tables of a pilot study
             if note.makes_stale or note.folder:
                 inputs += [((*section.key, field.name), value, note) for value in values]
     written = {path for stage in study.stages for path in stage.writes}

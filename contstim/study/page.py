@@ -1,6 +1,6 @@
 """The page of a study, `index.html` next to the study file: states of stages, and results.
 
-    states of stages ---------------------+--> Report --> index.html
+    states of stages -----------------------+--> Report --> index.html
     results/… --> facts --> page_sections --+
 
 A run writes the page when a stage begins and when the run ends. During searches for triplets, the

@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from contstim.reporting.report import Part, Value
     from contstim.study.handing_on.facts import StudyFacts
 
-_SHOWN = 4  # number of pairs of models whose items are visible; further items are folded
+# Number of pairs of models whose items are visible. Items of further pairs appear after a click
+_SHOWN = 4
 
 
 def link(path: Path, text: str = "") -> Span:

@@ -97,8 +97,8 @@ class StudyPlan:
     """Plan of a study before a run.
 
     Attributes:
-        supply: natural sentences that exist, or that the rules will find in the text; None if
-            unknown.
+        supply: natural sentences that exist, or that the rules of [sentences] will find in the
+            text; None if unknown.
         admissible: for each ordered pair of models, a row (reject model, accept model, number). The
             number counts natural sentences that the reject model rejects and the accept model
             accepts; natural pairs can use these sentences. Empty if scores are missing or stale, or

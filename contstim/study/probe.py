@@ -3,9 +3,9 @@
     python -m contstim.study.probe STUDY FOLDER SECONDS
 
 STUDY is the path of a study file. The process prints a line with a JSON object after each
-measurement. So the process can be killed at any time, and the printed measurements remain. If no
-stage of the study has written the file of natural sentences or the vocabulary yet, FOLDER contains
-a temporary file with the same name.
+measurement. So the process can be killed at any time, and the printed measurements remain. The
+process reads two files of the study: the natural sentences and the vocabulary. If no stage has
+written one of these files yet, FOLDER contains a temporary file with the name of the missing file.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def probe(study: Study, folder: Path, seconds: float) -> None:
     """Measure training, scoring and searches for at most `seconds`.
 
     If no stage has written the file of natural sentences or the vocabulary yet, `folder` contains a
-    temporary file with the same name. The current folder must be the study's folder.
+    temporary file with the name of the missing file. The current folder must be the study's folder.
     """
     deadline = perf_counter() + seconds
     undone = [state.stage.step for state in stage_states(study) if state.state != "done"]
@@ -206,7 +206,8 @@ class _Searcher:
             n = min(1 + int(_CONTEXT_SECONDS / _CONTEXTS * len(values) / spent), N_SENTENCES)
             if facts := context_gain(scorer, n=n, seconds=_CONTEXT_SECONDS):
                 _emit({"context": specification, "facts": facts})
-        return dict(zip(sentences, values.tolist(), strict=False))  # `values` may be shorter
+        # `values` is shorter than `sentences` if the time limit ended the scoring
+        return dict(zip(sentences, values.tolist(), strict=False))
 
     def search(self, specifications: Sequence[str], deadline: float) -> None:
         """Measure searches of each pair of models in turn.
@@ -217,7 +218,8 @@ class _Searcher:
             return
         models = [model for model in specifications if model in self._profiles]
         # The remaining time is divided equally among the remaining pairs. A search can only be
-        # stopped when it calls a network. So pairs of two n-gram models, which call none, are last
+        # stopped when it calls a network. Searches with two n-gram models call no network and may
+        # take longer than planned, so these pairs are last
         networks = {model: not is_ngram(model) for model in models}
         by_kind = sorted(
             pairs_sharing_models(models[::-1]),

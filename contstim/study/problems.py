@@ -178,9 +178,10 @@ def lines_of_keys(text: str) -> dict[Key, int]:
 
 
 def line_of(lines: dict[Key, int], key: Key) -> int | None:
-    """Return the line of a key; None if neither the key nor a table around it has a line.
+    """Return the line of a key.
 
-    For a key without a line, return the line of the innermost key or table around it.
+    For a key without a line, return the line of the innermost key or table around it that has a
+    line. Return None if there is no such key or table.
     """
     around = (key[:length] for length in range(len(key), 0, -1))
     return next((lines[outer] for outer in around if outer in lines), None)

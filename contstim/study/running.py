@@ -155,7 +155,10 @@ def _showing(write: Callable[..., None]) -> Callable[[Callable[[], Iterable[Part
 
 
 def _unexamined(stage: StudyStage) -> StageState:
-    """Return the state of a stage before the run reaches it; its inputs are not yet compared."""
+    """Return the state of a stage that the run has not reached yet.
+
+    The inputs of the stage are not compared with its record.
+    """
     record = record_of(stage)
     if record is not None:
         return StageState(stage, "waits", ("earlier stages first",), record)
@@ -174,7 +177,7 @@ def _run_stage(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
         # Remove earlier outputs, unless an interrupted run had the same inputs and options
         for path in stage.writes:
             # Keep the folders of exports, because users may have edited texts in these folders. The
-            # step itself replaces files that cannot be edited
+            # step itself replaces all other files of the export
             if path.is_dir() and not stage.step.texts_to_edit():
                 _remove(path)
         write_json(begun_path(stage), basis)

@@ -295,7 +295,8 @@ class _Wiring:
                 raise InputError(f"reads one sentence a line, and {text} is running prose.")
             values.setdefault("prose", True)
         step: Any
-        # Leave out settings of other sections if they contradict the settings of this section
+        # `settings` names fields whose values come from other sections or from the whole study.
+        # Leave out such a value if it contradicts the settings of this section
         for left_out in ([], *([name] for name in settings), settings):
             try:
                 step = kind.of({n: v for n, v in values.items() if n not in left_out})

@@ -158,7 +158,8 @@ def basis_of(stage: StudyStage) -> dict[str, Any]:
 
 def begun_path(stage: StudyStage) -> Path:
     """Return the path of the file that exists while a stage has begun and is not done."""
-    # Names of stages contain names of models, which can have spaces and dashes, but no plus sign
+    # The name of a stage can contain the name of a model. Names of models can have spaces and
+    # dashes, but no plus sign, so a plus sign can replace each space
     return path_inside(BEGUN, f"{stage.name.replace(' ', '+')}.json")
 
 

@@ -274,7 +274,10 @@ def move_paths(text: str, moved: Mapping[str, str]) -> str:
 
 
 def path_pattern(path: str) -> str:
-    """Return a pattern that finds a path as a whole value, or inside a model's specification."""
+    """Return a regular expression that finds a path in a value of a study file.
+
+    The path must be the whole value, or a part of a model's specification, as in `kenlm:PATH`.
+    """
     return rf"(?:^|(?<=[:=])){re.escape(path)}(?=$|[@+:?])"
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 _MAX_COMMAND = 60  # maximum number of characters of a command in a sentence
-_MAX_ROWS = 3  # if more than 3 files have the same state and sentence, one row lists these files
+_MAX_ROWS = 3  # if more than 3 files have the same state and sentence, one row gives their number
 
 
 class FileState(StrEnum):
@@ -254,8 +254,8 @@ def _read_records(files: Iterable[Path]) -> tuple[list[Record], list[CheckedFile
                 remark(path, FileState.UNREADABLE, f"the record cannot be read: {error}")
                 continue
             if content.get("outputs") == {}:
-                # A record without checksums belongs to a database, which still changes, or to
-                # exported files. The folder of exported files has another record
+                # A record without checksums is about a database, which still changes, or is inside
+                # a folder of exported files. Another record has the checksums of this folder
                 if output.exists():
                     remark(output, FileState.CHANGING, "its record contains no checksum.")
             elif record is None or not record.outputs:

@@ -1,8 +1,8 @@
 """Artificial participants who use the exported page itself, in Chromium.
 
 If the address of the page ends in `?simulate=data`, the page reads answers from
-`window.contstimSimulation` ({trial_id: rating}). Otherwise the page behaves as for human
-participants.
+`window.contstimSimulation` ({trial_id: rating}). Without this ending, the page waits for the
+answers of a human participant.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ class TableModel(LanguageModel):
         unknown = np.full(len(words), np.nan)
         if self.says == "exact":
             return Replacements.all_exact(np.array([self.score(s) for s in changed], np.float64))
-        # Count one sequence, as a network would
+        # Count the cost of one sequence: a network would process the sentence once
         count(1, len(sentence))
         if self.says == "estimate":
             numbers = np.array([self.number(word) for word in words], np.float64)

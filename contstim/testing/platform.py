@@ -10,9 +10,9 @@ format of the platform. A reader reads the answers that the platform has stored.
             ...  # write the answers in the platform's format and return the files
 
 Tests of a platform without a reader inherit `ExportContract`. Tests of a platform without an
-exporter inherit `ReadContract`. If the exported tables have the columns `list_name`, `trial_id`,
-`left`, `left_sentence` and `right_sentence`, no further definitions are needed. A list, named in
-`list_name`, contains the trials of one group.
+exporter inherit `ReadContract`. `ExportContract` assumes that the exported tables have the columns
+`list_name`, `trial_id`, `left`, `left_sentence` and `right_sentence`. For other columns, set its
+attributes. A list, named in `list_name`, contains the trials of one group.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 # Participants see the sentences of the table of trials unchanged, even with special characters. An
-# export never overwrites files of other programs, or exports to other platforms
+# export overwrites neither files of other programs nor the files of an export to another platform
 class ExportContract:
     """Guarantees of every export. Inherit it, and define the platform.
 
@@ -310,7 +310,7 @@ class ReadContract:
 
         Args:
             folder: folder of the export.
-            out: output folder.
+            out: folder into which the answers are written.
             answers: source of answers; call `press` for every trial in the order of presentation.
             people: name of a participant → name of the participant's list.
 

@@ -68,9 +68,9 @@ def has_order_of_question(words: Sequence[str], tags: Sequence[str]) -> bool:
     """Return True if a sentence has the word order of a question, or lacks a subject.
 
     Such sentences are wh-questions, questions with "do" or "have", questions after a conjunction
-    ("But is …"), and wh-clauses without a main clause. They do not include other sentences that
-    begin with a verb ("Is it true"), which `filters.whole_statement` detects. Words must be in
-    lower case.
+    ("But is …"), and wh-clauses without a main clause. For other sentences that begin with a verb
+    ("Is it true"), the result is False; `filters.whole_statement` detects these sentences. Words
+    must be in lower case.
     """
     start = _count_lead_words(words, tags)
     tags = [tag.split("+")[0] for tag in tags]

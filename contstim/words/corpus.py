@@ -38,7 +38,7 @@ _SENTENCE_SPAN = regex.compile(
 
 # A text counts as tokenised if at least this share of its examined lines is tokenised.
 #
-# In other texts, a few lines may look tokenised because of misprints
+# In a text that is not tokenised, a few lines may look tokenised because of misprints
 _MIN_SHARE = 0.01
 
 # For speed, examine the first 10,000 lines, and then one line in ten

@@ -39,8 +39,8 @@ class SentenceRule:
         loosened_by: setting that loosens or removes the rule, for messages.
         looser: function that returns a dictionary: looser setting → rule with this setting. None if
             the rule can only be removed.
-        fresh: function that returns a copy of the rule without remembered sentences; None if the
-            rule remembers no sentences.
+        fresh: for a rule that remembers the sentences it accepted, a function that returns a copy
+            with an empty memory; None for all other rules.
     """
 
     reason: str
@@ -191,7 +191,8 @@ def few_names(names: frozenset[str], max_names: int) -> SentenceRule:
 def unlike_earlier() -> SentenceRule:
     """Require that a sentence differs by at least two words from earlier sentences of equal length.
 
-    Use this rule as the last one, because the rule remembers each sentence that it accepts.
+    Use this rule as the last one. The rule remembers each sentence that it accepts, and must not
+    remember sentences that a later rule rejects.
     """
     seen: set[tuple[int, tuple[str, ...]]] = set()
 

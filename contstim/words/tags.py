@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 START, END = "^", "$"
 """Tags before the first word and after the last word."""
 
-# A new word can replace another word if at least this share of its occurrences have the tag of the
-# other word
+# A new word can replace another word if at least this share of the new word's occurrences have the
+# tag of the replaced word
 _MIN_TAG_SHARE = 0.5
 SELDOM = 20
 """A tag pair is odd if its expected count, divided by its observed count, exceeds this value.
@@ -48,7 +48,8 @@ The expected count assumes that adjacent tags are independent.
 """
 _MAX_CACHED_SENTENCES = 10_000
 _MAX_CACHED_WORDS = 200_000
-_MIN_SHARE_LISTED = 0.5  # a table is for the language of a text if it lists this share of its words
+# If a table lists at least this share of a text's words, both are probably in the same language
+_MIN_SHARE_LISTED = 0.5
 _PSEUDOCOUNT = 0.1  # added to the count of every tag pair
 
 
@@ -284,7 +285,8 @@ class TagTable:
     ) -> tuple[float, tuple[str, ...]]:
         """Extend all sequences by a tag, and return the likeliest extended sequence.
 
-        The result is the log-probability of this sequence, plus a constant, and its tags.
+        The result has two values: the log-probability of this sequence plus a constant, and the
+        tags of this sequence.
         """
         extended = ((p + self._log_share(last, tag), row) for last, (p, row) in rows.items())
         log_prob, row = max(extended)

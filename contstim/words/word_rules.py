@@ -145,7 +145,7 @@ class WordRules:
         bare = unicodedata.normalize("NFD", folded)
         has_vowels = bool(self.vowels) and scripts == _scripts("".join(self.vowels))
         is_shortened = folded in self.abbreviations or (has_vowels and not self.vowels & {*bare})
-        if word == folded:  # names may have other onsets, and may be shorter
+        if word == folded:  # other words may be names, which may be short or have other onsets
             start = bare[:2]
             has_onset = bool(self.vowels & {*start}) or start in self.onsets
             is_short = len(word) in self._short_lengths and word not in self.short_words

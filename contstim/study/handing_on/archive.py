@@ -141,7 +141,7 @@ def archive_study(
             "README.md": readme_text(facts, to_supply, hub, doubts, has_page=has_page),
         }
         if has_page:
-            # The page links to the results, which are in another folder of the archive
+            # The page links to the folder `results`. In the archive, this folder has another name
             links = rf'(href|src)="(?:\./)?{RESULTS}/'
             texts[PAGE.name] = re.sub(links, rf'\1="{ARCHIVED}/', read_text(PAGE))
         contents = _write_texts(texts, Path(scratch)) | _psych_ds(facts, Path(scratch) / PSYCH_DS)
@@ -163,7 +163,7 @@ def archive_study(
         )
         contents |= _write_texts({MANIFEST: manifest.json}, Path(scratch))
         for name in contents:
-            path_inside(scratch, name)  # so that unpacking cannot write elsewhere
+            path_inside(scratch, name)  # refuses a name that leads out of the unpacked folder
         write = _write_zip if out.suffix == ".zip" else _write_folder
         write({name: contents[name] for name in sorted(contents)}, out, manifest.date)
     return manifest, sum(t.count(TO_FILL_IN) for n, t in texts.items() if n.endswith(".md"))

@@ -129,7 +129,7 @@ class StudyFacts:
 
     @cached_property
     def texts(self) -> list[Row]:
-        """For each text: use, file, N if the text is `english:N`, number of lines, checksum."""
+        """For each text: use, file, N of generated text `english:N`, number of lines, checksum."""
         texts, models = self.study.texts, [model for model in self.study.models if model.training]
         learn = [f"the training of {model.name}" for model in models if model.own_text is None]
         uses = [
@@ -137,7 +137,7 @@ class StudyFacts:
             ("natural sentences", texts.natural, NATURAL_TEXT),
         ]
         uses += [(f"the training of {e.name}", e.own_text, e.embedded_text) for e in models]
-        # Models that other sections train, such as a judge
+        # Texts of models that are trained outside [models], such as a judge
         for stage in self.study.stages:
             step = stage.step
             if stage.kind == "train" and isinstance(step, TrainNgram | TrainNetwork):
@@ -332,7 +332,7 @@ class StudyFacts:
             for of_pair in self.searches:
                 reasons.update(of_pair.get("reasons", {}))
             for search in self.record(SearchTriplets).get("unchanged", []):
-                # Remove the numbers and names of models, which differ between searches
+                # Remove numbers, and names of models, because they differ between searches
                 reason = re.split(r": | where ", search["reason"])[0]
                 reasons[f"unsuccessful search, {reason}"] += 1
         return +reasons  # without zeros
@@ -587,7 +587,7 @@ class StudyFacts:
 
     @property
     def exclusions(self) -> Exclusions:
-        """Rules that exclude participants, from `[waves]` or, without it, from `[analyze]`."""
+        """Rules of `[waves]` that exclude participants; without `[waves]`, rules of `[analyze]`."""
         step = self.wave_step or self.planned_analysis
         return step.exclusions if step else Exclusions()
 
@@ -607,7 +607,8 @@ class StudyFacts:
         folder = self.out(AnalyzeResponses)
         path = folder and folder / "methods.md"
         text = read_text(path).strip() if path and self.analysis and path.is_file() else ""
-        # References are listed at the end of the text that contains these paragraphs
+        # Omit the references, because the text that contains these paragraphs lists all references
+        # at its end
         paragraphs = filter(None, text.split("\n\n"))
         return [text for text in paragraphs if not text.startswith(("#", "References:"))]
 

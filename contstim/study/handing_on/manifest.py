@@ -32,7 +32,8 @@ MANIFEST, ENVIRONMENT = "archive.json", "environment.json"
 INPUTS = Path("inputs")
 """Folder of an archive for inputs from outside the study's folder."""
 
-# Texts in quotes, and comments. Quotes in a comment do not begin a text
+# Strings of a TOML file, and comments. A comment matches as a whole, so that a quotation mark in a
+# comment does not begin a string
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')
 
 
@@ -186,7 +187,10 @@ TEXTS = (
     "preregistration.md",
     "index.html",
 )
-"""Names of files that archives add. In an archive, inputs with these names are renamed."""
+"""Names of files that contstim adds to an archive.
+
+If an input of the study has one of these names, the archive has this input in the folder `inputs`.
+"""
 
 
 def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
@@ -252,7 +256,8 @@ def _files(path: Path, archived: Path) -> dict[str, Path]:
 
 
 def _rewritten(text: str, moved: Mapping[str, str]) -> str:
-    # Files next to a model's file move with the model's file. The study file does not name them
+    # The archive also moves files next to a model's file, such as word counts. The study file need
+    # not name these files
     beside = {str(path) for name in moved for path in [*with_neighbours([Path(name)])][1:]}
     unnamed = set(moved) - beside
 
