@@ -168,7 +168,7 @@ def check_numbers(study: Study, problems: Problems) -> None:
                 problems.add(
                     key,
                     f"{number} triplets of {pair} cannot be selected from {numbers.searched_each}: "
-                    f"raise per_pair under [triplets] to more than {number}.",
+                    f"raise per_pair under [triplets] to at least {number}.",
                 )
             if n_quantiles and number % n_quantiles:
                 problems.add(

@@ -121,7 +121,7 @@ def unpacked(path: Path) -> Iterator[Path]:
 
     Raises:
         InputError: if the file is not a zip or is damaged. Also if the zip contains a file twice, a
-            path that leads out of the temporary folder, or more than one folder.
+            path that leads out of the temporary folder, or an archive next to another folder.
     """
     with TemporaryDirectory() as scratch:
         with decoding(path, "a zip of an archive"), ZipFile(path) as archive:
