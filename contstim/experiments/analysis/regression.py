@@ -1,8 +1,9 @@
 """Regression of choices on log-probability ratios; errors are clustered by people and items.
 
 There is no intercept. sentence_1 is often the sentence that model_1 rejects, or the natural
-sentence. An intercept would then absorb the effect of the ratios. Without an intercept, swapping
-the two sentences of a trial does not change the result: the choice and the ratio both change sign.
+sentence. The ratios of a model then often have the same sign, so an intercept would absorb their
+effect. Without an intercept, swapping the two sentences of a trial does not change the result: the
+choice and the ratio both change sign.
 
 Judgements by one participant are not independent. Judgements of one sentence pair (item) are not
 independent either, and items vary far more than people. Two-way clustered standard errors account

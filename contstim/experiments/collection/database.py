@@ -1,8 +1,9 @@
 """The database of answers: tables, keys, and the server's only writing thread.
 
-Data are on disk before the response is sent. SQLite syncs its write-ahead log at every commit, so
-neither SIGKILL nor a power cut can undo an acknowledged request. A sync takes milliseconds. All
-requests that arrive during a sync are written together by the next sync.
+The data of a request are on disk before the server responds to the request. SQLite syncs its
+write-ahead log at every commit, so neither SIGKILL nor a power cut can undo an acknowledged
+request. A sync takes milliseconds. All requests that arrive during a sync are written together by
+the next sync.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class ExportFolder:
         self.text(name, text.getvalue())
 
     def lists(self, lists: Sequence[Sequence[Mapping[str, object]]]) -> None:
-        """Add lists.csv, with the group of each list."""
+        """Add lists.csv, with the group of each presentation list; see `stimulus_lists`."""
         self.rows("lists.csv", [rows[0] for rows in lists], ("list_name", "group"))
 
     def text(self, name: str, text: str) -> None:

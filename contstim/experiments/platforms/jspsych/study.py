@@ -311,7 +311,7 @@ class PageStudy(BaseModel):
         return hashlib.sha256(json.dumps(canonical).encode()).hexdigest()
 
     def extends(self, fingerprint: str) -> bool:
-        """Return True if a fingerprint is that of this study, or that of its first groups alone."""
+        """Return True if a fingerprint is that of this study, with all or only its first groups."""
         return any(self._fingerprint(n) == fingerprint for n in range(len(self.trials), 0, -1))
 
     @property
