@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # Warn if (typical ratio of a scope) / (typical ratio of all trials) is smaller. A scope is a set of
 # trials. A typical ratio is the root mean square of a model's log-probability ratios
 _MIN_RANGE = 0.1
-# Warn if fewer choices agree with a model, or if fewer choices disagree (Peduzzi et al. 1996)
+# Warn if fewer choices than this agree with a model, or fewer disagree (Peduzzi et al. 1996)
 _MIN_EVENTS = 10
 
 

@@ -217,7 +217,7 @@ def _identity(file: Path) -> tuple[int, int, bool]:
 
 @contextmanager
 def writable_connection(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a connection for writing; the connection holds a SQLite lock until the block ends."""
+    """Open a connection for writing, which holds a SQLite lock until the `with` block ends."""
     connection = sqlite3.connect(
         path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
     )

@@ -55,8 +55,8 @@ class Design(ShownAsTable):
     Attributes:
         trials: trials, sorted by group, condition and models.
         certificate: content of the JSON file about the design: solver, size of the design, seed,
-            and `seconds` from stimuli to the verified design. The `status` is `verified`, because
-            every rule of the design was checked on the finished trials.
+            and the time of building and verification (`seconds`). The `status` is `verified`,
+            because every rule of the design was checked on the finished trials.
         changed: reviewed trials that were not rejected, but are removed or in another group.
     """
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def staging_folder(folder: Path) -> Iterator[Path]:
-    """Create a temporary folder, whose files move into the target when the block ends.
+    """Create a temporary folder, whose files move into the target when the `with` block ends.
 
     Until then, the target is not changed. After an error, all new files and folders are removed.
     Other files in the target are kept.
