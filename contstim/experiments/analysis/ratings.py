@@ -159,8 +159,8 @@ def gather(
     }
     numbers = sorted({response.group for response in responses})
     trial_log_probs([trial for trial in trials if trial.group in numbers], scores)
-    # `check_responses` ensures that all responses have one scale. The trials get this scale,
-    # because a table of trials without a scale has the default scale.
+    # `check_responses` ensures that all responses have the same scale. The trials get this scale,
+    # because trials from a table without the column `scale` have the default scale instead.
     scale = responses[0].scale
     groups = []
     for number in numbers:
@@ -215,8 +215,8 @@ class Scope(StrEnum):
     trial evaluates only its targets, the models model_1 and model_2 for which it was made. In a
     natural-synthetic trial, one model accepts the synthetic sentence, and the other model rejects
     it. The scope `ACCEPT` evaluates the accepting model, and the scope `REJECT` evaluates the
-    rejecting model. Catch trials do not evaluate models. Only people who answered enough catch
-    trials correctly are included, so these people hardly differ on catch trials.
+    rejecting model. Catch trials do not evaluate models. People who failed catch trials are
+    excluded, so nearly all remaining answers to catch trials are correct.
     """
 
     RANDOM = "random-natural"

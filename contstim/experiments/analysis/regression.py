@@ -1,8 +1,9 @@
 """Regression of choices on log-probability ratios; errors are clustered by people and items.
 
 There is no intercept. sentence_1 is often the sentence that model_1 rejects, or the natural
-sentence. An intercept would then absorb the effect of the ratios. Without an intercept, swapping
-the two sentences of a trial does not change the result: the choice and the ratio both change sign.
+sentence. The ratios of a model then often have the same sign, so an intercept would absorb their
+effect. Without an intercept, swapping the two sentences of a trial does not change the result: the
+choice and the ratio both change sign.
 
 Judgements by one participant are not independent. Judgements of one sentence pair (item) are not
 independent either, and items vary far more than people. Two-way clustered standard errors account
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 # Warn if (typical ratio of a scope) / (typical ratio of all trials) is smaller. A scope is a set of
 # trials. A typical ratio is the root mean square of a model's log-probability ratios
 _MIN_RANGE = 0.1
-# Warn if fewer choices agree with a model, or if fewer choices disagree (Peduzzi et al. 1996)
+# Warn if fewer choices than this agree with a model, or fewer disagree (Peduzzi et al. 1996)
 _MIN_EVENTS = 10
 
 

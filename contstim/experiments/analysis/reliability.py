@@ -13,10 +13,11 @@ depends on a convention: which sentence of each trial is called sentence_1.
 
 Only choices, without confidence, are used to estimate which sentence people in general prefer. The
 confidence of a rating depends on the person as much as on the trial. A person prefers sentence_2 of
-a trial with probability Phi(h), where h, the trial's latent value, is normal within a condition
-(Thurstone 1927). The variance of h is unknown; the prior of this variance is centred on the values
-of the 2023 study. The mean of h is unknown in conditions in which sentence_1 is always the natural
-or the acceptable sentence. In all other conditions, the mean is 0.
+a trial with probability Phi(h), where h is the trial's latent value (Thurstone 1927). The values of
+h are normally distributed over the trials of a condition. The variance of h is unknown; the prior
+of this variance is centred on the values of the 2023 study. The mean of h is unknown in conditions
+in which sentence_1 is always the natural or the acceptable sentence. In all other conditions, the
+mean is 0.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class ItemReliability:
 
     @property
     def sureness(self) -> float:
-        """Higher one of two probabilities (people prefer sentence_1, or sentence_2), 1/2 to 1."""
+        """Probability of the more probable preference, for sentence_1 or sentence_2; 1/2 to 1."""
         return max(self.sure_of_2, 1 - self.sure_of_2)
 
 

@@ -108,8 +108,8 @@ class Analysis(ShownAsTable):
         units, rate = str(self.sampling.units), self.sampling.false_discovery_rate
         families = [(result.scope, result.detectability) for result in self.results]
         items = [THESE_ITEMS] if units == "participants" else []
-        # Reason → scopes (sets of trials) with intervals that do not generalise to new people, or
-        # not to new items
+        # Reason why an interval does not generalise to new people and new items → scopes (sets of
+        # trials) with such intervals
         limits = grouped(
             (interval.note, str(result.scope))
             for result in self.results

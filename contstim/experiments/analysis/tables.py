@@ -65,7 +65,8 @@ def named_frame(tables: Mapping[str, Columns], name: str, of: str) -> DataFrame:
 
 def with_origin(columns: Columns, origin: ResponseOrigin) -> Columns:
     """Add a column for the share of artificial participants if there are any."""
-    # A column remains if rows are copied, sorted or joined; a note or a file name would be lost
+    # The share is a column, because a column remains if rows are copied, sorted or joined. A note
+    # or a file name would be lost.
     rows = len(next(iter(columns.values()), ()))
     simulated = {"simulated_participants": [origin.share] * rows} if origin.simulated else {}
     return {**columns, **simulated}
@@ -127,8 +128,8 @@ def _scores(result: Result, ratings: Ratings, *, by_group: bool) -> Iterator[Row
     numbers, first, sizes = np.unique(scores.groups, return_index=True, return_counts=True)
     people, n_trials = ratings.participants, scores.n_trials
     if by_group:
-        # All participants of a group saw the same trials, so the first participant represents the
-        # group
+        # All participants of a group saw the same trials, so the numbers of trials of the group are
+        # those of its first participant
         kinds = {name: scores.of_groups(kind) for name, kind in kinds.items()}
         n_trials = n_trials[first]
     for row, column in np.argwhere(n_trials).tolist():

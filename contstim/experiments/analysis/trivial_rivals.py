@@ -102,9 +102,10 @@ def judge_rivals(
         row uses only trials that evaluate the model. These tests are one family. The result is None
         if no rival prefers a sentence in any trial, or if the scope is `ACCEPT` or `REJECT`.
     """
-    # Trivial rivals are not informative in natural-synthetic trials. The natural sentence always
-    # has fewer new words. In the scope `ACCEPT`, all models accept the synthetic sentence; in the
-    # scope `REJECT`, all models reject it.
+    # Trivial rivals are not informative in natural-synthetic trials. A rule that counts new words
+    # would always prefer the natural sentence, which has fewer of them than the synthetic sentence.
+    # All models prefer the synthetic sentence in the scope `ACCEPT`, and the natural sentence in
+    # the scope `REJECT`.
     if result.scope in (Scope.ACCEPT, Scope.REJECT):
         return None
     groups, models, about = ratings.groups, ratings.models, (result.scope, result.measure)
@@ -153,14 +154,15 @@ def judge_rivals(
 def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
     """Measure agreement of people with the grammar and with models on minimal pairs.
 
-    A paradigm is a set of minimal pairs with the same grammatical contrast. Each paradigm has a row
-    for each judge. Further rows are for all paradigms together (`all`). Each model is a judge of
-    the trials that target it, as `model_1` or `model_2`. A further judge, `grammar`, prefers the
-    acceptable sentence. If minimal pairs consist of a natural and a changed sentence, the judge
-    `natural sentence` replaces `grammar`, and prefers the natural sentence. `prefers_acceptable` is
-    the share of trials in which the judge prefers the acceptable (or natural) sentence; a tie
-    counts one half. `value` is the accuracy with which the judge predicts people; further columns
-    contain the interval of `value`. Without minimal pairs, the list is empty.
+    A paradigm is a set of minimal pairs with the same grammatical contrast. A judge is a model, or
+    the rule `grammar`, which prefers the acceptable sentence. Models judge only trials that target
+    them, as `model_1` or `model_2`. The list has a row for each paradigm and judge. It also has,
+    for each judge, a row for all paradigms together (`all`). If minimal pairs consist of a natural
+    and a changed sentence, the judge `natural sentence` replaces `grammar`, and prefers the natural
+    sentence. `prefers_acceptable` is the share of trials in which the judge prefers the acceptable
+    (or natural) sentence; a tie counts one half. `value` is the accuracy with which the judge
+    predicts people; further columns contain the interval of `value`. Without minimal pairs, the
+    list is empty.
 
     If a paradigm has the name `all`, the rows of all paradigms together are named `(all)`. If a
     model has the name `grammar`, the judge is named `(grammar)`.

@@ -1,8 +1,9 @@
 """The database of answers: tables, keys, and the server's only writing thread.
 
-Data are on disk before the response is sent. SQLite syncs its write-ahead log at every commit, so
-neither SIGKILL nor a power cut can undo an acknowledged request. A sync takes milliseconds. All
-requests that arrive during a sync are written together by the next sync.
+The data of a request are on disk before the server responds to the request. SQLite syncs its
+write-ahead log at every commit, so neither SIGKILL nor a power cut can undo an acknowledged
+request. A sync takes milliseconds. All requests that arrive during a sync are written together by
+the next sync.
 """
 
 from __future__ import annotations
@@ -216,7 +217,7 @@ def _identity(file: Path) -> tuple[int, int, bool]:
 
 @contextmanager
 def writable_connection(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a connection for writing; the connection holds a SQLite lock until the block ends."""
+    """Open a connection for writing, which holds a SQLite lock until the `with` block ends."""
     connection = sqlite3.connect(
         path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
     )

@@ -200,10 +200,10 @@ def is_open(connection: sqlite3.Connection, application: Application) -> bool:
 
 
 def _find_known(connection: sqlite3.Connection, application: Application) -> tuple[str, str | None]:
-    """Return two names: for a new participant, and for resuming.
+    """Return the applicant's name for joining, and the stored name for resuming.
 
-    The first is the random name that the applicant gets when joining. The second is the stored name
-    of an applicant who has already joined; otherwise, it is None.
+    The name for joining is random (`_random_name`). The stored name is None if the applicant has
+    not joined yet.
     """
     request, options, person = application.request, application.options, application.person
     if request.simulated and not options.rehearsal:
@@ -240,7 +240,7 @@ def _find_known(connection: sqlite3.Connection, application: Application) -> tup
 
 
 def _random_name(application: Application, secret: str) -> str:
-    """Return a random name; requests with the same person and the same nonce get the same name."""
+    """Return a name that looks random; the same nonce and person always give the same name."""
     kind = SIMULATED_NAME if application.request.simulated else "p"
     if application.request.nonce is None:
         return f"{kind}{secrets.token_hex(8)}"
@@ -307,7 +307,7 @@ def _update_participant(
     Each request contains the current values of `second_tabs` (a count) and `failed` (yes or no).
     The page never decreases these values, but requests may be repeated or arrive out of order. So
     the highest value of each is stored. Answers to further questions are added to the stored
-    answers, unless these are longer than `_LONGEST_QUESTIONNAIRE`.
+    answers, unless the stored answers are already longer than `_LONGEST_QUESTIONNAIRE`.
     """
     row: tuple[int, str, int] | None = connection.execute(
         "UPDATE participant SET seen = ?, second_tabs = max(second_tabs, ?), "

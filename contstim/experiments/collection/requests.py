@@ -108,7 +108,7 @@ OptionalText = Annotated[
 Milliseconds = Annotated[float, Field(ge=0, le=_LONGEST_TIME)]
 
 
-# Bodies are checked strictly: 3.0 and "3" are not integers; extra keys are ignored
+# Values are checked strictly (3.0 and "3" are not integers), but extra keys are ignored
 class JoinRequest(BaseModel, strict=True, frozen=True):
     """Request to take part.
 
@@ -199,8 +199,9 @@ async def read_json(request: Request, limits: RequestLimits) -> Any:
         RequestRefusal: if the body is too large, arrives too slowly, is not declared as JSON, or is
             invalid JSON.
     """
-    # A browser lets pages of other sites send plain text to this server. Before the browser sends
-    # JSON for such a page, it asks this server for permission, and the server refuses.
+    # Only JSON is accepted, so that pages of other sites cannot send requests. A browser lets such
+    # pages send plain text to this server. Before the browser sends JSON for such a page, it asks
+    # this server for permission, and the server refuses.
     media_type = request.headers.get("content-type", "").partition(";")[0]
     if media_type.strip().lower() != "application/json":
         raise RequestRefusal(415, "Content-Type must be application/json.")

@@ -67,7 +67,7 @@ class ReviewFile:
         name of the table of stimuli in messages.
 
         Raises:
-            InputError: if the file is by another reviewer, is about other items, or if its items
+            InputError: if the file is by another reviewer or about other items, or if its items
                 have changed.
         """
         items = content.items

@@ -212,8 +212,8 @@ def sparing_log() -> Iterator[None]:
             logger.propagate = propagate
 
 
-# Maximum limit of open files. It also replaces an infinite limit, because some libraries count up
-# to the limit
+# The limit of open files is raised to at most this number, even if the system permits an infinite
+# limit, because some libraries loop over all numbers up to the limit
 _ENOUGH_FILES = 65_536
 _SERVER_FILES = 64  # files of the server itself, for example the database and its log
 _MOST_CONNECTIONS, _FEWEST_CONNECTIONS = 4_096, 16

@@ -244,7 +244,8 @@ class Service:
         if file is None:
             raise RequestRefusal(404, "This address does not exist.")
         with suppress(OSError):  # a file was removed meanwhile
-            # study.json may contain the completion code; `samefile` also finds links to this file
+            # study.json may contain the completion code, so only its public fields are returned.
+            # `samefile` also recognizes links to this file.
             if file.samefile(self.folder / STUDY_FILE):
                 return json_response(self.study.public)
         # no-cache: browsers check each time whether a file has changed

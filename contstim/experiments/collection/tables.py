@@ -149,7 +149,8 @@ def participants_csv(database: Path, since: float, *, plain: bool = False) -> st
     return _csv(
         {name: [row[name] for row in rows] for name in names}
         | {
-            # A hash cannot be reversed. Hashes of the same identity differ between databases
+            # A hash cannot be reversed. Hashes of the same identity differ between databases,
+            # because each database has its own salt.
             f"{name.lower()}_{suffix}": [
                 escape_formula(value) if plain or not value else digest(salt, name.lower(), value)
                 for value in (identity.get(name, "") for identity in identities)

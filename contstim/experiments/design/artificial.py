@@ -184,7 +184,7 @@ def artificial_participants(
 
 
 def simulate_responses(people: ArtificialParticipants, participants: int) -> tuple[Response, ...]:
-    """Return the responses of a number of participants, who are assigned to the groups in turn."""
+    """Return the responses of `participants` people, who are assigned to the groups in turn."""
     groups, responses = people.groups, list[Response]()
     for n in range(participants):
         name, group = f"{SIMULATED_NAME}{n + 1}", groups[n % len(groups)]

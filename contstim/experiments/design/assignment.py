@@ -33,7 +33,7 @@ def assign_groups(
     seconds: float = 60.0,
     earlier_groups: Sequence[Mapping[int, int]] = (),
 ) -> IntArray:
-    """Distribute every share evenly over the groups, so that no group sees a text twice.
+    """Distribute every share (see `Item`) evenly over the groups; no group sees a text twice.
 
     As many items as possible stay in their earlier groups. The seed decides among equally good
     assignments.
@@ -54,7 +54,8 @@ def assign_groups(
     if not items:
         return np.zeros(0, dtype=np.int64)
     rng = np.random.default_rng(seed)
-    # Each candidate is an item in a group. Candidates are numbered in random order
+    # A candidate is a possible assignment: one item to one group. Candidates are numbered in random
+    # order
     candidate = rng.permutation(len(items) * n_groups).reshape(len(items), n_groups)
 
     def rule(name: str, cells: IntArray, lower: int, upper: int) -> LinearRule:

@@ -55,8 +55,8 @@ class Design(ShownAsTable):
     Attributes:
         trials: trials, sorted by group, condition and models.
         certificate: content of the JSON file about the design: solver, size of the design, seed,
-            and `seconds` from stimuli to the verified design. The `status` is `verified`, because
-            every rule of the design was checked on the finished trials.
+            and the time of building and verification (`seconds`). The `status` is `verified`,
+            because every rule of the design was checked on the finished trials.
         changed: reviewed trials that were not rejected, but are removed or in another group.
     """
 
@@ -93,8 +93,9 @@ def build_design(
     Every group has the same number of trials of every condition, model pair and role. The role of a
     natural-synthetic trial states which synthetic sentence it shows, synthetic_1 or synthetic_2.
     The role of a minimal pair states which model prefers the acceptable (or natural) sentence. No
-    group sees a sentence twice, even with another end mark. If the two sentences of each natural
-    controversial pair have the same number of words, the two sentences of each random pair do, too.
+    group sees a sentence twice; sentences that differ only in the end mark (such as . or ?) count
+    as the same. If the two sentences of each natural controversial pair have the same number of
+    words, the two sentences of each random pair do, too.
     With `twins`, and with as many groups and trials as in the 2023 study, the result is the design
     of the 2023 study.
 

@@ -123,9 +123,10 @@ class MeasuredPeople:
         return replace(self, kinds={**self.kinds, Scope.RANDOM: random}, source=source)
 
     def knows(self, study: TrialPreferences) -> bool:
-        """Return True if each model of `study` was measured on all kinds of trials for this model.
+        """Return True if all accuracies that `study` needs were measured.
 
-        These are the kinds of trials in `study` that evaluate the model.
+        These are, for each kind of trials in `study`, the accuracies of all models that trials of
+        this kind evaluate.
         """
         return all(
             self.kinds[scope].of_models.keys() >= {*study.of_scope(scope).with_trials().models}

@@ -8,8 +8,8 @@ where `signal` is the models' prediction for the trial, and `item` is a preferen
 share and that the models do not predict. People differ in how strongly their answers depend on the
 signal. `following` is the strength of this dependence for a person, divided by its mean over
 people, minus 1. The noise of single answers is standard normal (Thurstone 1927). `contstim mixed`
-fits the same model to ratings, with a probit link. The defaults for new designs were measured from
-the participants of Golan et al. (2023).
+fits the same mixed model to ratings, with a probit link. For new designs, the default sizes of
+these terms were estimated from the participants of Golan et al. (2023).
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class Population:
 
     Attributes:
         name: planted model (the model that people follow most), or `AS_MEASURED`.
-        signal: (n_trials,), the models' prediction, in standard deviations of single answers;
-            positive for sentence_2.
+        signal: (n_trials,), the models' prediction, positive for sentence_2. The unit is the
+            standard deviation of the noise of single answers.
         item_sd: (n_trials,), standard deviation of `item` in the latent value, in the same unit.
         following: standard deviation, between people, of the term `following` of the latent value
             (see the module's docstring); it has no unit.

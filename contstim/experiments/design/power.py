@@ -64,9 +64,9 @@ class PopulationPower:
         better: (n_models, n_models), rate at which the row's model is significantly better than the
             column's.
         first_by_trials: (n_trials,), rate at which the favourite has the highest accuracy on the
-            first 1, 2, … trials. Trials are in random orders that mix model pairs evenly. If k
-            models share the highest accuracy, the experiment counts 1/k. The experiment counts 0 as
-            long as its first trials do not evaluate every model.
+            first 1, 2, … trials. Trials are in random orders that mix model pairs evenly. An
+            experiment counts 1/k if the favourite is one of k models with the highest accuracy. It
+            counts 0 as long as its first trials do not evaluate every model.
     """
 
     name: str
@@ -129,7 +129,7 @@ class Power:
 
     @property
     def range_first(self) -> tuple[float, float]:
-        """Minimum and maximum over `parts` of the mean of `first` in a part."""
+        """Mean of `first` over the populations of a part: minimum and maximum over `parts`."""
         rates = [float(np.mean([p.first for p in part.populations])) for part in self.parts]
         return min(rates), max(rates)
 

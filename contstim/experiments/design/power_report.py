@@ -194,7 +194,7 @@ def power_table(power: DesignPower) -> Columns:
     """Return a row for each scope, population, and ordered pair of models.
 
     `people` is `AS_MEASURED`, or the planted model, which simulated people follow most. With a
-    planted model, only rows in which this model is `model` are returned. There is one row for
+    planted model, the column `model` contains only this model, and each pair has two rows: one for
     distant and one for close `rivals` (see `population`). `significantly_better` is the rate at
     which the test is significant in favour of `model`. `first` is the rate at which `model` has the
     highest accuracy; `first` is empty for all models except the favourite

@@ -133,7 +133,7 @@ def _choices_and_agreement(answers: BoolArray) -> tuple[FloatArray, FloatArray]:
 
 
 def family_limits(trials: TrialPreferences, groups: int, participants: int) -> Detectability:
-    """Compute, before any answers, which effects signed-rank tests over groups can detect.
+    """Compute from the design alone which effects signed-rank tests over groups can detect.
 
     If `groups` is larger than the number of groups of the design, the design's groups are repeated.
     With one participant in each group, there is no noise ceiling.
@@ -189,8 +189,8 @@ class Precision:
         """Return degrees of freedom of the crossed test, (n_pairs,); see `analysis.crossed`."""
         between = np.maximum(1.0, groups - 1 if groups > 1 else self.trials)
         if participants == 1:
-            # With one participant per group, the test compares groups. With one group, it compares
-            # items.
+            # With one participant per group, the test compares groups, or items if there is only
+            # one group
             return np.broadcast_to(between, self.items.shape).astype(np.float64)
         items = self.items + self.answers / participants
         people = (self.people + self.answers) / participants
@@ -216,7 +216,7 @@ class Precision:
         return self._power(effect, groups, participants, limits)
 
     def _power(self, effect: float, groups: int, participants: int, limits: FloatArray) -> float:
-        """Return `power`, given the limits of significance, which take most time to compute."""
+        """Return `power` for given `limits` (see `_limits`), which take most time to compute."""
         from scipy.special import ndtr
 
         errors = self._usable_errors(effect, groups, participants)

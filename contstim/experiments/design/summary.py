@@ -40,8 +40,9 @@ class DesignSummary:
 
     Attributes:
         counts: condition → number of trials in each group.
-        roles: (condition, kinds of both sentences) → number of model pairs, and minimum and maximum
-            number of trials of a model pair in a group.
+        roles: (condition, kinds of both sentences) → three numbers: the number of model pairs with
+            such trials, and the minimum and maximum number of such trials that a group has for a
+            model pair.
         minutes: expected duration for each group, without pauses and instructions.
         sources: (condition, kind of sentence) → number of distinct sentences.
         balance: condition → means over the condition's trials, (3, 2): number of words, number of

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def staging_folder(folder: Path) -> Iterator[Path]:
-    """Create a temporary folder, whose files move into the target when the block ends.
+    """Create a temporary folder, whose files move into the target when the `with` block ends.
 
     Until then, the target is not changed. After an error, all new files and folders are removed.
     Other files in the target are kept.
@@ -118,7 +118,7 @@ class ExportFolder:
         self.text(name, text.getvalue())
 
     def lists(self, lists: Sequence[Sequence[Mapping[str, object]]]) -> None:
-        """Add lists.csv, with the group of each list."""
+        """Add lists.csv, with the group of each presentation list; see `stimulus_lists`."""
         self.rows("lists.csv", [rows[0] for rows in lists], ("list_name", "group"))
 
     def text(self, name: str, text: str) -> None:

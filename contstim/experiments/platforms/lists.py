@@ -2,9 +2,9 @@
 
 Most platforms can show rows in random order. No platform can show sentence_1 on the left in exactly
 half of the trials of each condition. So an export contains several presentation lists for each
-group. The lists fix the sides. List 2 mirrors the sides of list 1, list 4 mirrors the sides of list
-3, and so on. `export csv` writes lists as a table for any program that shows rows one after the
-other.
+group. A list states the side of each sentence in the group's trials. List 2 mirrors the sides of
+list 1, list 4 mirrors the sides of list 3, and so on. `export csv` writes lists as a table for any
+program that shows rows one after the other.
 """
 
 from __future__ import annotations

@@ -169,8 +169,9 @@ def _read_answers(
         raise InputError(f"{path} has no line with a trial_id, and therefore no trials.")
     yield f"{path}: skipped {quantity(n_others, 'line')} without a trial_id."
     # Positions are computed from start times, not from item numbers, because an Ibex server numbers
-    # items in the order of their definition
-    # Run → (start time, item number). If no start was recorded, the time of the first line is used
+    # items in the order of their definition.
+    # A run is one trial in one submission. Run → (start time, item number). If no start was
+    # recorded, the time of the first line is used.
     start_by_run: dict[tuple[str, ...], tuple[float, float]] = {}
     starts_by_participant: dict[str, set[tuple[float, float]]] = defaultdict(set)
     for run, lines in runs.items():

@@ -103,7 +103,7 @@ def export_psych_ds(
             `check_trial_ids` refuses the trials; or if the folder contains other files.
         VerificationError: if the data set breaks a rule (`check_psych_ds`).
     """
-    # In file names, the rules of Psych-DS allow only letters and digits as values
+    # A file name of Psych-DS has parts `keyword-value`; a value may have only letters and digits
     study = re.sub(r"[^A-Za-z0-9]", "", name)
     if not study:
         raise InputError(f"`name` must contain a letter or a digit, got {name!r}.")

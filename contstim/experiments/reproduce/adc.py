@@ -1,6 +1,8 @@
 """Reproduction of results with the Acceptability Delta Criterion, ADC (Vázquez Martínez 2021).
 
-The criterion compares models with human judgements of the sentences of the data set LI-Adger.
+The criterion compares models with human judgements of the sentences of the data set LI-Adger. A
+minimal pair meets the criterion if the model and people prefer the same sentence, and if their
+differences between the two sentences, in z-scores, are less than a threshold δ apart.
 """
 
 from __future__ import annotations

@@ -88,8 +88,9 @@ class Admission:
         participants: included participants, in order of their first response.
         excluded: excluded participants → reason, in order of their first response.
         report: findings of the checks before any exclusion.
-        counts: rule → number of participants that the rule excludes, in the order of application.
-            If unfinished sessions are included, the last entry is the number of these sessions.
+        counts: rule → number of participants whom this rule excludes and no earlier rule does, in
+            the order of application. If unfinished sessions are included, the last entry is the
+            number of these sessions.
         partial: ratings of unfinished sessions whose participants break no other rule; empty if
             unfinished sessions are not included.
     """

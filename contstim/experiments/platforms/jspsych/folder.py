@@ -93,7 +93,7 @@ def export_jspsych(
 def new_page(
     trials: Sequence[Trial], folder: Path, settings: PageSettings, *, inside: str = ""
 ) -> Iterator[tuple[Path, PageStudy, set[str]]]:
-    """Write a page to a temporary folder, whose files move into the target when the block ends.
+    """Write a page to a temporary folder; the files move to the target when the `with` block ends.
 
     Args:
         trials: trials of all groups.
@@ -103,7 +103,7 @@ def new_page(
 
     Yields:
         The temporary folder; the content of study.json; and the scripts of the earlier page that
-        the new page does not load. These scripts are removed when the block ends.
+        the new page does not load. These scripts are removed when the `with` block ends.
 
     Raises:
         InputError: if the folder contains other files; if a text or table is invalid; if jsPsych is

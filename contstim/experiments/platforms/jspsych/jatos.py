@@ -73,7 +73,8 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
         )
     folder = Path(folder)
     page = folder / "page"
-    # JATOS forbids spaces, most signs and a few words in folder names, hence `contstim_`
+    # JATOS forbids spaces, most signs and a few words in folder names. With the prefix `contstim_`,
+    # the name is never one of these words.
     name = "contstim_" + "_".join(re.findall(r"[A-Za-z0-9]+", settings.heading))[:80].lower()
     with new_page(trials, folder, settings, inside="page") as (work, study, stale):
         about = {"version": "3", "data": _properties(settings.heading, study.id, name)}

@@ -80,7 +80,7 @@ def fetch_library(
         _check(content, file["integrity"], f"{file['package']} {file['version']}")
         with writing(folder / file["name"]) as partial:
             partial.write_bytes(content)
-    # The npm packages do not contain the licence. Its source is license.txt in jsPsych's repository
+    # The npm packages do not contain the licence, so license.txt of jsPsych's repository is added
     files = "\n".join(f"{file['package']} {file['version']}" for file in LIBRARY)
     text = Template((_VENDOR / "LICENSE.txt").read_text(encoding="utf-8")).substitute(files=files)
     write_text(folder / "LICENSE.txt", text)

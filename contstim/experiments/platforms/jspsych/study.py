@@ -211,7 +211,7 @@ class PageSettings:
 _VERSION = 2
 _COPIED_SETTINGS = ("check_attempts", "break_every", "deadline", "identities", "return_link")
 _MINUTES_OF_READING = 3  # consent, instructions, examples, debriefing
-# Participants can read the page's source, so it does not name conditions
+# Participants can read the page's source, so it contains numbers, not names of conditions
 _STRATA = {condition: number for number, condition in enumerate(Condition)}
 
 Text = Annotated[str, Field(min_length=1)]
@@ -311,7 +311,7 @@ class PageStudy(BaseModel):
         return hashlib.sha256(json.dumps(canonical).encode()).hexdigest()
 
     def extends(self, fingerprint: str) -> bool:
-        """Return True if a fingerprint is that of this study, or that of its first groups alone."""
+        """Return True if a fingerprint is that of this study, with all or only its first groups."""
         return any(self._fingerprint(n) == fingerprint for n in range(len(self.trials), 0, -1))
 
     @property
@@ -352,7 +352,7 @@ def build_study(
         )
         for trial in sorted(trials, key=lambda trial: (trial.group, trial.trial_id))
     )
-    # Only trials determine the identifier: texts may be edited during an experiment
+    # The identifier does not depend on texts, because they may be edited during an experiment
     content: dict[str, Any] = {group: [*map(dict, members)] for group, members in groups.items()}
     scale = trials[0].scale
     if scale is not Scale.CONFIDENCE:
