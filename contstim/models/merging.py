@@ -51,7 +51,7 @@ class NetworkCall:
         compute_together: function that computes several calls of the network in one batch; each
             result equals that of `compute`, up to rounding.
         about: any other data of the call, for `compute_together`.
-        prefix_ids: ids of the tokens before each row, which `ids` does not contain. `compute` can
+        prefix_ids: ids of the tokens that precede each row and are not in `ids`. `compute` can
             take them from a cache; a merged batch reads them.
     """
 

@@ -30,9 +30,9 @@ conditional probabilities change. Their target words are 0, 1 and 2 positions to
 `left` and `right` are the numbers of words before and after the `?` in an n-gram. N-grams without a
 `?`, marked (one), are equal for all candidates.
 
-Conditional probabilities are float32. Their parts are added in the same sequence as in KenLM, see
-`tables`. Sums over words are float64 and nearly exact (the error is at most 1e-12 nats), so terms
-may be added in any sequence.
+Conditional log-probabilities are float32. The terms of their recursion are added in the same
+sequence as in KenLM, see `tables`. Sums over words are float64 and nearly exact (the error is at
+most 1e-12 nats), so their terms may be added in any sequence.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class ReplacementScores:
         log_probs = self._changed(ids_before, ()).astype(np.float64) * np.log(10)
         probs = np.exp(log_probs)
         probs[BEGIN] = 0.0  # `<s>` is never predicted, but some files give it a probability
-        return -float(probs @ np.maximum(log_probs, -1e3))  # finite, since 0 · -inf is nan
+        return -float(probs @ np.maximum(log_probs, -1e3))  # avoid -inf: 0 · -inf is nan
 
     def _sum_of_changed(self, ids_before: WordIds, ids_after: WordIds) -> FloatArray:
         """Return log10 p(word, words after it | words before it) for each word, (n_words,).
