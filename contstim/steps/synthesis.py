@@ -34,7 +34,7 @@ from contstim.steps.fields import (
     load_words,
     report_sentences,
 )
-from contstim.steps.step import Outcome, Step
+from contstim.steps.step import Outcome, Step, Value
 from contstim.wording import quantity
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
@@ -50,7 +50,49 @@ if TYPE_CHECKING:
     from contstim.steps.step import Shown
 
 
-class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", version=9):
+class SearchesSentences(Step[Value], name=""):
+    """Base of steps that search new sentences, without a database of results."""
+
+    vocabulary: OfferedWords = None
+    search: SentenceSearchSettings = SentenceSearchSettings()
+    loading: Loading = DEFAULT_LOADING
+    context: ModelContexts = ()
+
+    def further_reads(self) -> Iterable[Path]:
+        """Return the files of words."""
+        return files_of_words(self.search)
+
+    def words_offered(
+        self, models: Sequence[Scorer], sentences: Sequence[Sentence], reporter: Reporter
+    ) -> tuple[Vocabulary, int]:
+        """Return the words, and the number of words excluded because a model does not know them.
+
+        Without `vocabulary`, the words come from `default_vocabulary`. Words of `sentences` that a
+        model does not know are reported.
+
+        Raises:
+            InputError: if the file cannot be read, or the table of parts of speech lists less than
+                half of the words.
+            VocabularyError: if no word remains.
+        """
+        tell_unknown_words(models, sentences, reporter)
+        path = self.vocabulary
+        words = default_vocabulary(models) if path is None else Vocabulary.load(path)
+        dropped: tuple[str, ...] = ()
+        if not self.search.allow_unknown:
+            words, dropped = shared_vocabulary(models, words)
+        if dropped:
+            reporter.say(
+                f"{len(dropped):,} of {len(dropped) + len(words.words):,} words of the "
+                "vocabulary are excluded, because not all models know them."
+            )
+        self.search.check_words(words)
+        return words, len(dropped)
+
+
+class SynthesizeSentence(
+    SearchesSentences[Synthesis | SymmetricPair], name="synthesize", version=9
+):
     """Change a sentence word by word until one model rejects it and another accepts it.
 
     A model rejects a sentence that is less likely than the natural sentence. It accepts a sentence
@@ -79,7 +121,6 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
         Models("Model under which the new sentence must be less likely than the natural one."),
     ]
     sentence: Annotated[str, Help("The natural sentence to start from.")]
-    vocabulary: OfferedWords = None
     objective: Annotated[
         Literal["accept-reject", "symmetric"],
         Help(
@@ -87,16 +128,9 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
             "(symmetric)."
         ),
     ] = "accept-reject"
-    search: SentenceSearchSettings = SentenceSearchSettings()
-    loading: Loading = DEFAULT_LOADING
-    context: ModelContexts = ()
     as_json: Annotated[bool, Aside("Print the result as JSON.", flag="--json")] = False
     out: Annotated[Path | None, Writes("Output file of the JSON.")] = None
     seed: Seed = 0
-
-    def further_reads(self) -> Iterable[Path]:
-        """Return the files of words."""
-        return files_of_words(self.search)
 
     def work(self, reporter: Reporter) -> Outcome[Synthesis | SymmetricPair]:
         """Search, and write the result."""
@@ -114,7 +148,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
                 f"`{field}` needs the `objective` accept-reject. Set both, or remove `{field}`."
             )
         models = load_scorers([*self.accept, *self.reject, *search.judge], self.loading)
-        words, n_dropped = words_offered(self.vocabulary, models, [natural], search, reporter)
+        words, n_dropped = self.words_offered(models, [natural], reporter)
 
         n_pair = len(self.accept) + len(self.reject)
 
@@ -185,37 +219,6 @@ def _sds_of(models: Sequence[Scorer], reporter: Reporter) -> dict[str, float]:
         f"{listed}."
     )
     return sds
-
-
-def words_offered(
-    path: Path | None,
-    models: Sequence[Scorer],
-    sentences: Sequence[Sentence],
-    search: SentenceSearchSettings,
-    reporter: Reporter,
-) -> tuple[Vocabulary, int]:
-    """Return the vocabulary, and the number of words excluded because a model does not know them.
-
-    Without a path, the vocabulary comes from `default_vocabulary`. Words of `sentences` that a
-    model does not know are reported.
-
-    Raises:
-        InputError: if the file cannot be read, or the table of parts of speech lists less than half
-            of the words.
-        VocabularyError: if no word remains.
-    """
-    tell_unknown_words(models, sentences, reporter)
-    words = default_vocabulary(models) if path is None else Vocabulary.load(path)
-    dropped: tuple[str, ...] = ()
-    if not search.allow_unknown:
-        words, dropped = shared_vocabulary(models, words)
-    if dropped:
-        reporter.say(
-            f"{len(dropped):,} of {len(dropped) + len(words.words):,} words of the "
-            "vocabulary are excluded, because not all models know them."
-        )
-    search.check_words(words)
-    return words, len(dropped)
 
 
 def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
