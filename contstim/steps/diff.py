@@ -15,7 +15,7 @@ from contstim.errors import InputError
 from contstim.evaluation.diff import Difference, find_differences, sample_changes
 from contstim.evaluation.diff_report import diff_report, item_rows
 from contstim.evaluation.folder import table_of
-from contstim.evaluation.scores import readable_by
+from contstim.evaluation.scores import usable_sentences
 from contstim.files.files import write_text
 from contstim.files.tables import write_table
 from contstim.items.minimal_pair_scores import SentencePair
@@ -181,12 +181,8 @@ class FindDifferences(SearchesTriplets, Step[list[Difference]], name="diff"):
                 of_text.initial + added.initial, of_text.inner + added.inner, words.repeatable
             )
         words, _ = shared_vocabulary(models, words)
-        usable = [
-            sentence
-            for sentence in dict.fromkeys(offered)
-            if len(sentence) in _WORDS and not words.missing_words(sentence)
-        ]
-        usable = [usable[row] for row in readable_by(models, usable)[0]][:_N_SENTENCES]
+        suitable = (sentence for sentence in dict.fromkeys(offered) if len(sentence) in _WORDS)
+        usable = usable_sentences(models, suitable, words)[:_N_SENTENCES]
         least = max(_MIN_SENTENCES, self.settings.per_pair)
         if len(usable) < least:
             raise InputError(

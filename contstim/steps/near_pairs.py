@@ -10,7 +10,7 @@ import numpy as np
 
 from contstim.english.words import tag_table
 from contstim.errors import InputError
-from contstim.evaluation.scores import readable_by
+from contstim.evaluation.scores import usable_sentences
 from contstim.items.minimal_pair_scores import MinimalPairScores, SentencePair
 from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
@@ -64,12 +64,7 @@ class FindNearPairs(SearchesSentences[MinimalPairScores], name="near-pairs", ver
         search, models = load_words(self.search), load_scorers(self.models, self.loading)
         sentences = [*dict.fromkeys(read_sentence_file(self.sentences, reporter))]
         words, n_dropped = self.words_offered(models, sentences, reporter)
-        usable = [
-            sentence
-            for sentence in sentences
-            if len(sentence) > 1 and not words.missing_words(sentence)
-        ]
-        usable = [usable[row] for row in readable_by(models, usable)[0]]
+        usable = usable_sentences(models, (s for s in sentences if len(s) > 1), words)
         if n_over := len(sentences) - len(usable):
             why = "one word, words outside the vocabulary, or too many tokens for a model"
             reporter.say(f"Skipped: {quantity(n_over, 'sentence')} with {why}.")
