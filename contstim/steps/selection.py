@@ -180,7 +180,7 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
     uncapped: Uncapped = None
     tokens: Annotated[
         Path | None,
-        Reads("With --token-balance: output of `score --per-word`.", content="token counts"),
+        Reads("With --token-balance: words from `score --per-word`.", content="token counts"),
     ] = None
     review: Reviews = ()
 
