@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from contstim.models.base import Scorer
     from contstim.optimization.search import climb
     from contstim.optimization.search.few_changes import Choice
-    from contstim.optimization.search.restarts import SearchSummary
+    from contstim.optimization.search.restarts import SearchResult, SearchSummary
     from contstim.reporter import Reporter
     from contstim.steps.step import Shown
 
@@ -275,26 +275,23 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
 def _choice_text(result: Synthesis, choice: Choice) -> str:
     n_new = quantity(len(changed_positions(result.natural, result.synthetic)), "new word")
     proof = ", proven to be the fewest" if choice.minimal else ""
-    judges = [
-        name for name, role in zip(result.models, result.roles, strict=True) if role == "judge"
-    ]
-    chosen = f"chosen by {' & '.join(judges)} from" if judges else "the best of"
-    goal = "nats" if {*result.units} <= {NATS} else "standard deviations"
+    judges = result.names("judge")
+    chosen = f"chosen by {judges} from" if judges else "the best of"
+    goal = "nats" if {*result.units} == {NATS} else "standard deviations"
     return (
         f"{_units_text(result)} {n_new}{proof}; {chosen} "
         f"{quantity(choice.feasible, 'sentence')} in which the drop is large enough ({goal})."
     )
 
 
-def _units_text(result: Synthesis | SymmetricPair) -> str:
-    units = () if isinstance(result, SymmetricPair) else result.units
-    if {*units} <= {NATS}:
+def _units_text(result: SearchResult) -> str:
+    if {*result.units} == {NATS}:
         return "Log-probabilities in nats."
-    pairs = zip(result.models, units, strict=True)
+    pairs = zip(result.models, result.units, strict=True)
     return f"Scores: {', '.join(f'{name} in {unit}' for name, unit in pairs)}."
 
 
-def _costs(result: Synthesis | SymmetricPair) -> Iterator[str]:
+def _costs(result: SearchResult) -> Iterator[str]:
     for name, cost in result.costs.items():
         if cost.rows:
             tokens = quantity(cost.tokens, "token")
