@@ -472,8 +472,7 @@ def minimal_pair_columns(
 
 
 def _with_score_names(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    names = {name: score for score, name in _SCORES.items()}
-    return {names.get(name, name): column for name, column in columns.items()}
+    return {name.replace("log_prob", "score"): column for name, column in columns.items()}
 
 
 def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMinimalPair, ...]:
