@@ -18,7 +18,7 @@ from contstim.models.scoring import score_sentences
 from contstim.models.training_text import contamination, tell_contamination
 from contstim.optimization.search.constraints import Candidates, capitals, no_repeats
 from contstim.optimization.search.near_pairs import near_pairs
-from contstim.optimization.search.opponents import MAX_SENTENCES, natural_sd
+from contstim.optimization.search.opponents import natural_sds
 from contstim.options import WritesTable
 from contstim.reporting.report import Table
 from contstim.steps.fields import GivenModels, Sentences, load_words, read_sentence_file
@@ -70,9 +70,7 @@ class FindNearPairs(SearchesSentences[MinimalPairScores], name="near-pairs", ver
             reporter.say(f"Skipped: {quantity(n_over, 'sentence')} with {why}.")
         rules = [*filter(None, [no_repeats(words.repeatable), capitals(words)])]
         tags, names = tag_table(search.tags), tuple(model.name for model in models)
-        sds = None
-        if not all(model.convention.is_log_probability for model in models):
-            sds = {model.name: natural_sd(model, usable[:MAX_SENTENCES]) for model in models}
+        sds = natural_sds(models, usable)
         pairs_found: list[SentencePair] = []
         counts = dict.fromkeys(combinations(names, 2), 0)
         for n_done, natural in enumerate(usable, start=1):

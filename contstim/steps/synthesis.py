@@ -15,7 +15,7 @@ from contstim.models.catalog import load_scorers
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.transforms import tell_unknown_words
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
-from contstim.optimization.search.opponents import MAX_SENTENCES, natural_sd
+from contstim.optimization.search.opponents import MAX_SENTENCES, natural_sds
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SentenceSearchSettings
 from contstim.optimization.search.synthesize import (
@@ -209,7 +209,7 @@ def _sds_of(models: Sequence[Scorer], reporter: Reporter) -> dict[str, float]:
     generated = generate(2 * MAX_SENTENCES, seed=0)
     sentences = [s for s in generated if all(m.knows(s.words).all() for m in models)]
     sentences = sentences[:MAX_SENTENCES]
-    sds = {model.name: natural_sd(model, sentences) for model in models}
+    sds = natural_sds(models, sentences)
     listed = ", ".join(
         f"{sd:.3g} {m.convention.unit} ({m.name})"
         for m, sd in zip(models, sds.values(), strict=True)

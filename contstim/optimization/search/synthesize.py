@@ -168,7 +168,7 @@ def synthesize(
         constraints: further constraints on words.
         judges: further models, which choose the result if `few_changes` is set.
         sds: name of each accept and reject model → standard deviation of its scores of natural
-            sentences (`opponents.natural_sd`). It is needed if the unit of a scorer is not nats.
+            sentences (`opponents.natural_sds`). It is needed if the unit of a scorer is not nats.
             The unit of `few_changes.enough` is then a standard deviation.
         seed: seed of the order of positions and of all random choices.
         restarts: budget of searches with different seeds; the best result is returned. None means
