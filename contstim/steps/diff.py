@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import shlex
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +25,7 @@ from contstim.models.scoring import score_sentences
 from contstim.models.specifications import parse_models
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.jobs.question import SearchRules
-from contstim.optimization.search.verification import refuse_equal_order
+from contstim.optimization.search.verification import order_of, refuse_equal_order
 from contstim.options import Models, Seed, Writes, reads_kind
 from contstim.steps.execution import LOCAL, LOCAL_SCORING, Execution
 from contstim.steps.fields import ModelContexts, StoreBeside, read_sentence_file
@@ -115,8 +114,7 @@ class FindDifferences(SearchesTriplets, Step[list[Difference]], name="diff"):
         # Open the store first: if another process uses it, the error comes before models are loaded
         with Store(self.store_path()) as store:
             models = load_scorers([*self.models, *filter(None, [self.baseline])], self.loading)
-            for one, other in combinations(models, 2):
-                refuse_equal_order(one, other)
+            refuse_equal_order(*map(order_of, models))
             natural, words = self._natural(models, reporter)
             changes = sample_changes(natural, words, self.question(), self.seed)
             pairs = [] if self.settings.tags else _minimal_pairs(models, self.seed)
@@ -148,8 +146,6 @@ class FindDifferences(SearchesTriplets, Step[list[Difference]], name="diff"):
         facts = {
             "models": conventions(models),
             "seed": self.seed,
-            "sentences": len(natural),
-            "triplets": len(results.triplets),
         }
         is_complete = all(pair.triplets for pair in results.pairs)
         return Outcome(differences, facts, complete=is_complete, parts=[*page.printed()])
