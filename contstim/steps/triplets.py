@@ -212,7 +212,7 @@ class SearchTriplets(SearchesTriplets, Step["TripletResults"], name="triplets", 
 
 def _result_facts(results: TripletResults) -> dict[str, Any]:
     facts: dict[str, Any] = {
-        "pairs": [{**asdict(pair), "replaced": pair.replaced} for pair in results.pairs],
+        "pairs": [*map(asdict, results.pairs)],
         "unchanged": [
             {
                 "model_1": triplet.model_1,
