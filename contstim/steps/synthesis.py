@@ -210,10 +210,7 @@ def _sds_of(models: Sequence[Scorer], reporter: Reporter) -> dict[str, float]:
     sentences = [s for s in generated if all(m.knows(s.words).all() for m in models)]
     sentences = sentences[:MAX_SENTENCES]
     sds = natural_sds(models, sentences)
-    listed = ", ".join(
-        f"{sd:.3g} {m.convention.unit} ({m.name})"
-        for m, sd in zip(models, sds.values(), strict=True)
-    )
+    listed = ", ".join(f"{sds[m.name]:.3g} {m.convention.unit} ({m.name})" for m in models)
     reporter.say(
         f"Standard deviations of the scores of {len(sentences)} sentences of the embedded English: "
         f"{listed}."
@@ -223,29 +220,26 @@ def _sds_of(models: Sequence[Scorer], reporter: Reporter) -> dict[str, float]:
 
 def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
     names = names_for_tables(result.models)
-    roles: tuple[str, ...] = ()
+    columns = [*names.values()]
     if isinstance(result, SymmetricPair):
         climbs, about = result.climbs, f"Disagreement {result.disagreement:.2f} nats. "
         # `log_probs` has a row for each model, but the table has a row for each sentence. The first
         # search lists model_2 first, because model_2 is the accepting model
         of_1, of_2 = zip(*result.log_probs, strict=True)
         second, first = climbs[0].start.log_probs.tolist()
-        model_1, model_2 = names.values()
+        model_1, model_2 = columns
         rows = [
             ("natural", result.natural, (first, second)),
             (f"{model_1} rejects", result.sentence_1, of_1),
             (f"{model_2} rejects", result.sentence_2, of_2),
         ]
     else:
-        roles = result.roles
         climbs, about = (result.climb,), ""
         rows = [
             ("natural", result.natural, result.natural_log_probs),
             ("synthetic", result.synthetic, result.log_probs),
         ]
-    columns = [*names.values()]
-    if roles:
-        columns = [f"{role}: {name}" for role, name in zip(roles, columns, strict=True)]
+        columns = [f"{role}: {name}" for role, name in zip(result.roles, columns, strict=True)]
     cells = []
     for label, sentence, scores in rows:
         changes = dict.fromkeys(changed_positions(sentence, result.natural), "")
