@@ -216,9 +216,7 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
         changed = report_selection(self.out, selection, len(chosen), "triplet", reporter)
         flagged = flags_of(chosen, tags=question.tags)
         figures = [
-            figures_of(
-                triplets, flagged.share, flagged.table, max(question.least_drop(triplets[0]), 0.0)
-            )
+            figures_of(triplets, flagged.share, flagged.table, question.enough or 0.0)
             for triplets in grouped((t.drop_unit, t) for t in chosen).values()
         ]
         facts = {**changed, "figures": figures[0]}
