@@ -143,10 +143,7 @@ class FindDifferences(SearchesTriplets, Step[list[Difference]], name="diff"):
             command=self._study_command(),
         )
         write_text(self.writes()[1], page.html())
-        facts = {
-            "models": conventions(models),
-            "seed": self.seed,
-        }
+        facts = {"models": conventions(models), "seed": self.seed}
         is_complete = all(pair.triplets for pair in results.pairs)
         return Outcome(differences, facts, complete=is_complete, parts=[*page.printed()])
 
