@@ -349,13 +349,7 @@ READERS = {
     ),
     "counts of tokens": Reader(
         "c.csv",
-        b"sentence,model,position,token,log_prob\nA b.,m,0,A,-1\nA b.,m,1,b,-2\n",
-        read_token_counts,
-        harmless=REPEATED,
-    ),
-    "counts of tokens by word": Reader(
-        "c.csv",
-        b"sentence,model,position,tokens,log_prob\nA b.,m,0,1,-1\nA b.,m,1,2,-2\n",
+        b"sentence,model,position,tokens\nA b.,m,0,1\nA b.,m,1,2\n",
         read_token_counts,
         harmless=REPEATED,
     ),

@@ -98,7 +98,7 @@ class Parting:
     sentence of a minimal pair.
 
     Attributes:
-        share: share of comparisons on which the models part, from 0 to 1; nan if there are none.
+        share: share of comparisons on which the models part, from 0 to 1.
         effective: number of independent comparisons that would give the share the same precision.
         n: number of comparisons.
         correct: for each model, share of comparisons in which it prefers the first sentence.
@@ -122,8 +122,6 @@ class Parting:
         """
         from scipy.stats import t
 
-        if not len(clusters):
-            return cls(nan, 0.0, 0, (nan, nan))
         parted, (first, second) = preferences.prod(axis=0) < 0, (preferences > 0).mean(axis=1)
         n_parted, n = np.bincount(clusters, parted), np.bincount(clusters)
         n_parted, n = n_parted[n > 0], n[n > 0]
@@ -142,15 +140,13 @@ class Parting:
         """
         from statsmodels.stats.proportion import proportion_confint
 
-        if not self.n:
-            return nan, nan
         count = self.share * self.effective
         low, high = proportion_confint(count, self.effective, alpha, method="wilson")
         return float(low), float(high)
 
     def __str__(self) -> str:
         low, high = self.interval()
-        return f"{self.share:.0%} [{low:.0%}, {high:.0%}]" if self.n else "–"
+        return f"{self.share:.0%} [{low:.0%}, {high:.0%}]"
 
 
 @dataclass(frozen=True)
@@ -165,7 +161,7 @@ class Difference:
         spearman: rank correlation of the models' scores of the natural sentences.
         reordered: share of pairs of natural sentences that the models order differently.
         changes: share of changes on which they part.
-        pairs: share of minimal pairs on which they part.
+        pairs: share of minimal pairs on which they part; None without minimal pairs.
         where: property → value → share of changes on which they part, highest share first.
         paradigms: paradigm → share of minimal pairs on which they part, highest share first.
             Paradigms on which they do not part are omitted.
@@ -180,7 +176,7 @@ class Difference:
     spearman: float
     reordered: float
     changes: Parting
-    pairs: Parting
+    pairs: Parting | None
     where: Mapping[str, Mapping[str, Parting]]
     paradigms: Mapping[str, Parting]
     ratio: tuple[float, float, float] | None = None
@@ -245,7 +241,7 @@ def find_differences(
                 spearman=agreements[a, b]["spearman"],
                 reordered=1 - agreements[a, b]["agreement"],
                 changes=Parting.of(changed, clusters),
-                pairs=Parting.of(paired, each_pair),
+                pairs=Parting.of(paired, each_pair) if pairs else None,
                 where={name: shares for name, shares in where.items() if len(shares) > 1},
                 paradigms={name: share for name, share in by_paradigm.items() if share.share},
                 ratio=_ratio(changed, baseline_changed, clusters, seed) if baseline else None,

@@ -76,7 +76,7 @@ def summary_table(differences: Sequence[Difference]) -> Table:
             f"{d.spearman:.2f}",
             f"{d.reordered:.0%}",
             str(d.changes),
-            str(d.pairs),
+            str(d.pairs or "–"),
         )
         for d in differences
     ]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from contstim.models.base import Scorer
     from contstim.store import Store
     from contstim.words.sentence import Sentence
+    from contstim.words.vocabulary import Vocabulary
 
     Progress = Callable[[Scorer, int], None]
 
@@ -57,6 +58,14 @@ def readable_by(
     ]
     refused = {omission.sentence for omission in left_out}
     return [i for i, sentence in enumerate(sentences) if sentence.text not in refused], left_out
+
+
+def usable_sentences(
+    models: Sequence[Scorer], sentences: Iterable[Sentence], vocabulary: Vocabulary
+) -> list[Sentence]:
+    """Return the sentences that all models can score, and whose words are in the vocabulary."""
+    known = [sentence for sentence in sentences if not vocabulary.missing_words(sentence)]
+    return [known[row] for row in readable_by(models, known)[0]]
 
 
 def score_readable(

@@ -170,7 +170,7 @@ def read_rows(
     readers: Mapping[str, Reader],
     *,
     may_be_empty: bool = False,
-    aliases: Mapping[str, str] | None = None,
+    field_of: Callable[[str], str] = str,
 ) -> tuple[_Row, ...]:
     """Read the rows of a table into instances of a dataclass; the inverse of `columns_of`.
 
@@ -182,13 +182,13 @@ def read_rows(
         readers: name or type of a field → parser and noun; see `parsed`. If a field has a default
             and its column is missing, the parser receives None for each row.
         may_be_empty: whether a table without rows is accepted.
-        aliases: alternative name of a column → name of the field.
+        field_of: function that returns the field of a column; by default, both have one name.
 
     Raises:
         InputError: if the file cannot be read or lacks a column, or if a cell cannot be parsed.
     """
     columns = _read_columns(Path(path), table_kind(path), may_be_empty)
-    columns = {(aliases or {}).get(name, name): column for name, column in columns.items()}
+    columns = {field_of(name): column for name, column in columns.items()}
     missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in columns]
     if missing:
         rows = getattr(kind, "TABLE", _INNER_CAPITAL.sub(" ", kind.__name__).lower() + "s")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
@@ -323,29 +323,20 @@ def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
     """Count the tokens of each sentence under each model: (`Sentence.text`, model) → number.
 
     Args:
-        path: output of `contstim score --per-word`, which has a row for each word or scored token.
+        path: output of `contstim score --per-word`, which has a row for each word.
 
     Raises:
         InputError: if the table lacks a column or has an invalid cell.
     """
-    table = read_table(path)
-    unit = "token" if "token" in table else "tokens"
-    names = ("sentence", "model", unit, "position", "log_prob")
-    texts, models, *token_columns = needed_columns(path, table, names)
-    if unit == "tokens":
-        token_columns[0] = parsed(path, unit, token_columns[0], count, "whole number from 0")
-    sentences = parsed(path, "sentence", texts, Sentence.parse, "sentence")
-    models = parsed(path, "model", models, text, "text")
-    tokens: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
-    for sentence, model, *token in zip(sentences, models, *token_columns, strict=True):
-        tokens[sentence.text, model].append(tuple(token))
-    # If a sentence was scored k times, its rows occur k times in succession. Find the smallest n
-    # for which the first n rows, repeated, give all rows. Count only the tokens of these n rows
-    return {
-        key: next(
-            n if unit == "token" else sum(row[0] for row in rows[:n])
-            for n in range(1, len(rows) + 1)
-            if len(rows) % n == 0 and rows[:n] * (len(rows) // n) == rows
-        )
-        for key, rows in tokens.items()
+    readers: dict[str, Reader] = {
+        "sentence": (Sentence.parse, "sentence"),
+        "model": (text, "text"),
+        **dict.fromkeys(("position", "tokens"), (count, "whole number from 0")),
     }
+    rows = zip(*parsed_columns(path, read_table(path), readers), strict=True)
+    # If a sentence was scored several times, each of its words counts once
+    tokens_of_words = {(s.text, model, position): n for s, model, position, n in rows}
+    tokens: Counter[tuple[str, str]] = Counter()
+    for (sentence, model, _), n in tokens_of_words.items():
+        tokens[sentence, model] += n
+    return tokens

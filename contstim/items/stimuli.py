@@ -8,7 +8,7 @@ and rejects synthetic_1. model_2 prefers the natural sentence and rejects synthe
 from __future__ import annotations
 
 import hashlib
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from enum import StrEnum
 from html import escape
 from itertools import chain
@@ -293,13 +293,6 @@ class ControversialMinimalPair:
 
 
 _UNITS = ("sd_1", "sd_2", "unit_1", "unit_2")
-# Name of a column with scores that are not log-probabilities → name of the field
-_SCORES = {
-    field.name.replace("log_prob", "score"): field.name
-    for kind in (Triplet, ControversialMinimalPair)
-    for field in fields(kind)
-    if field.name.startswith("log_prob")
-}
 
 
 @dataclass(frozen=True)
@@ -442,7 +435,7 @@ def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
     Raises:
         InputError: if the file cannot be read, lacks a column, or has an invalid or repeated row.
     """
-    triplets = read_rows(path, Triplet, CELL_READERS, may_be_empty=True, aliases=_SCORES)
+    triplets = read_rows(path, Triplet, CELL_READERS, may_be_empty=True, field_of=_field_of)
     _check_ids(path, triplets, "triplet_id")
     return triplets
 
@@ -471,9 +464,13 @@ def minimal_pair_columns(
     return columns if in_nats else _with_score_names(columns)
 
 
+def _field_of(column: str) -> str:
+    """Return the field of a column; the fields of all scores are called `log_prob_…`."""
+    return column.replace("score_", "log_prob_")
+
+
 def _with_score_names(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    names = {name: score for score, name in _SCORES.items()}
-    return {names.get(name, name): column for name, column in columns.items()}
+    return {name.replace("log_prob_", "score_"): column for name, column in columns.items()}
 
 
 def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMinimalPair, ...]:
@@ -483,7 +480,7 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
         InputError: if the file cannot be read, lacks a column, or has an invalid or repeated row.
     """
     pairs = read_rows(
-        path, ControversialMinimalPair, CELL_READERS, may_be_empty=True, aliases=_SCORES
+        path, ControversialMinimalPair, CELL_READERS, may_be_empty=True, field_of=_field_of
     )
     _check_ids(path, pairs, "trial_id")
     for row, pair in enumerate(pairs):

@@ -307,7 +307,7 @@ class Transformed(_Wrapper):
         number, which does not change the order of the sentences. The result is then the fingerprint
         of the wrapped model.
         """
-        if self._unigram is None and self._model.tokens_per_word((), initial=False) is None:
+        if self._unigram is None and self._keeps_sizes:
             return self._model.order_fingerprint
         return super().order_fingerprint
 
@@ -326,37 +326,30 @@ class Transformed(_Wrapper):
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `Scorer.replacements`."""
-        baseline, sizes = self._replaced(sentence, position, words)
         plain = self._model.replacements(sentence, position, words)
         scores = np.stack([plain.exact, plain.estimate, plain.upper_bound])  # (3, n_words)
-        exact, estimate, upper_bound = (scores - baseline) / sizes
-        return Replacements(exact, estimate, upper_bound)
+        return Replacements(*self._transform_replaced(scores, sentence, position, words))
 
     def replacement_scores(
         self, sentence: Sentence, position: int, words: Sequence[str]
     ) -> FloatArray:
         """See `Scorer.replacement_scores`."""
-        baseline, sizes = self._replaced(sentence, position, words)
-        return (self._model.replacement_scores(sentence, position, words) - baseline) / sizes
+        scores = self._model.replacement_scores(sentence, position, words)
+        return self._transform_replaced(scores, sentence, position, words)
 
-    def _replaced(
-        self, sentence: Sentence, position: int, words: Sequence[str]
-    ) -> tuple[FloatArray | float, FloatArray]:
-        """Return the baseline and the divisor of the score, for the sentence with each new word.
-
-        The baseline is the unigram log-probability, (n_words,), nats, or 0 without a unigram model.
-        The divisor is the number of tokens or words, (n_words,), or (1,) if it is equal for all new
-        words.
-        """
-        baseline: FloatArray | float = 0.0
+    def _transform_replaced(
+        self, scores: FloatArray, sentence: Sentence, position: int, words: Sequence[str]
+    ) -> FloatArray:
+        """Transform scores, (…, n_words), of the sentence with each word at the position."""
         if self._unigram is not None:
             # Only the term of the replaced word changes
             alone = self._unigram.replacement_log_probs(sentence, position, words)
             rest = _words_alone(self._unigram, [sentence]) - self._unigram.log_probs([sentence])
-            baseline = alone + rest
-        if self._keeps_sizes:
-            return baseline, self._sizes([sentence])
-        return baseline, self._sizes([sentence.replace(position, word) for word in words])
+            scores = scores - (alone + rest)
+        sentences = [sentence]
+        if not self._keeps_sizes:
+            sentences = [sentence.replace(position, word) for word in words]
+        return scores / self._sizes(sentences)
 
     @property
     def _keeps_sizes(self) -> bool:

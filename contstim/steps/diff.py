@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import shlex
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +14,7 @@ from contstim.errors import InputError
 from contstim.evaluation.diff import Difference, find_differences, sample_changes
 from contstim.evaluation.diff_report import diff_report, item_rows
 from contstim.evaluation.folder import table_of
-from contstim.evaluation.scores import readable_by
+from contstim.evaluation.scores import usable_sentences
 from contstim.files.files import write_text
 from contstim.files.tables import write_table
 from contstim.items.minimal_pair_scores import SentencePair
@@ -26,7 +25,7 @@ from contstim.models.scoring import score_sentences
 from contstim.models.specifications import parse_models
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.jobs.question import SearchRules
-from contstim.optimization.search.verification import refuse_equal_order
+from contstim.optimization.search.verification import order_of, refuse_equal_order
 from contstim.options import Models, Seed, Writes, reads_kind
 from contstim.steps.execution import LOCAL, LOCAL_SCORING, Execution
 from contstim.steps.fields import ModelContexts, StoreBeside, read_sentence_file
@@ -115,8 +114,7 @@ class FindDifferences(SearchesTriplets, Step[list[Difference]], name="diff"):
         # Open the store first: if another process uses it, the error comes before models are loaded
         with Store(self.store_path()) as store:
             models = load_scorers([*self.models, *filter(None, [self.baseline])], self.loading)
-            for one, other in combinations(models, 2):
-                refuse_equal_order(one, other)
+            refuse_equal_order(*map(order_of, models))
             natural, words = self._natural(models, reporter)
             changes = sample_changes(natural, words, self.question(), self.seed)
             pairs = [] if self.settings.tags else _minimal_pairs(models, self.seed)
@@ -145,12 +143,7 @@ class FindDifferences(SearchesTriplets, Step[list[Difference]], name="diff"):
             command=self._study_command(),
         )
         write_text(self.writes()[1], page.html())
-        facts = {
-            "models": conventions(models),
-            "seed": self.seed,
-            "sentences": len(natural),
-            "triplets": len(results.triplets),
-        }
+        facts = {"models": conventions(models), "seed": self.seed}
         is_complete = all(pair.triplets for pair in results.pairs)
         return Outcome(differences, facts, complete=is_complete, parts=[*page.printed()])
 
@@ -181,12 +174,8 @@ class FindDifferences(SearchesTriplets, Step[list[Difference]], name="diff"):
                 of_text.initial + added.initial, of_text.inner + added.inner, words.repeatable
             )
         words, _ = shared_vocabulary(models, words)
-        usable = [
-            sentence
-            for sentence in dict.fromkeys(offered)
-            if len(sentence) in _WORDS and not words.missing_words(sentence)
-        ]
-        usable = [usable[row] for row in readable_by(models, usable)[0]][:_N_SENTENCES]
+        suitable = (sentence for sentence in dict.fromkeys(offered) if len(sentence) in _WORDS)
+        usable = usable_sentences(models, suitable, words)[:_N_SENTENCES]
         least = max(_MIN_SENTENCES, self.settings.per_pair)
         if len(usable) < least:
             raise InputError(

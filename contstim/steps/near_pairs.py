@@ -10,37 +10,27 @@ import numpy as np
 
 from contstim.english.words import tag_table
 from contstim.errors import InputError
-from contstim.evaluation.scores import readable_by
+from contstim.evaluation.scores import usable_sentences
 from contstim.items.minimal_pair_scores import MinimalPairScores, SentencePair
 from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
-from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.scoring import score_sentences
 from contstim.models.training_text import contamination, tell_contamination
 from contstim.optimization.search.constraints import Candidates, capitals, no_repeats
 from contstim.optimization.search.near_pairs import near_pairs
-from contstim.optimization.search.opponents import MAX_SENTENCES, natural_sd
-from contstim.optimization.search.settings import SentenceSearchSettings
+from contstim.optimization.search.opponents import natural_sds
 from contstim.options import WritesTable
 from contstim.reporting.report import Table
-from contstim.steps.fields import (
-    GivenModels,
-    ModelContexts,
-    OfferedWords,
-    Sentences,
-    files_of_words,
-    load_words,
-    read_sentence_file,
-)
-from contstim.steps.step import Outcome, Step
-from contstim.steps.synthesis import words_offered
+from contstim.steps.fields import GivenModels, Sentences, load_words, read_sentence_file
+from contstim.steps.step import Outcome
+from contstim.steps.synthesis import SearchesSentences
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from contstim.reporter import Reporter
 
 
-class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
+class FindNearPairs(SearchesSentences[MinimalPairScores], name="near-pairs", version=5):
     """Make minimal pairs on which two models disagree, by one new word in a natural sentence.
 
     One model prefers the natural sentence, and the other prefers the sentence with the new word.
@@ -63,17 +53,9 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
     models: GivenModels
     sentences: Sentences
     out: Annotated[Path, WritesTable("The table of pairs to write.", kind="minimal pair scores")]
-    vocabulary: OfferedWords = None
-    search: SentenceSearchSettings = SentenceSearchSettings()
-    loading: Loading = DEFAULT_LOADING
-    context: ModelContexts = ()
     leave_out = frozenset(
         "max_changes enough judge judge_drop max_scored recipe restarts seconds".split()
     )
-
-    def further_reads(self) -> list[Path]:
-        """Return the files of words."""
-        return files_of_words(self.search)
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairScores]:
         """Find the pairs, and write them."""
@@ -81,21 +63,14 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
             raise InputError("`models` must name at least 2 models for near pairs.")
         search, models = load_words(self.search), load_scorers(self.models, self.loading)
         sentences = [*dict.fromkeys(read_sentence_file(self.sentences, reporter))]
-        words, n_dropped = words_offered(self.vocabulary, models, sentences, search, reporter)
-        usable = [
-            sentence
-            for sentence in sentences
-            if len(sentence) > 1 and not words.missing_words(sentence)
-        ]
-        usable = [usable[row] for row in readable_by(models, usable)[0]]
+        words, n_dropped = self.words_offered(models, sentences, reporter)
+        usable = usable_sentences(models, (s for s in sentences if len(s) > 1), words)
         if n_over := len(sentences) - len(usable):
             why = "one word, words outside the vocabulary, or too many tokens for a model"
             reporter.say(f"Skipped: {quantity(n_over, 'sentence')} with {why}.")
         rules = [*filter(None, [no_repeats(words.repeatable), capitals(words)])]
         tags, names = tag_table(search.tags), tuple(model.name for model in models)
-        sds = None
-        if not all(model.convention.is_log_probability for model in models):
-            sds = {model.name: natural_sd(model, usable[:MAX_SENTENCES]) for model in models}
+        sds = natural_sds(models, usable)
         pairs_found: list[SentencePair] = []
         counts = dict.fromkeys(combinations(names, 2), 0)
         for n_done, natural in enumerate(usable, start=1):

@@ -180,7 +180,7 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
     uncapped: Uncapped = None
     tokens: Annotated[
         Path | None,
-        Reads("With --token-balance: output of `score --per-word`.", content="token counts"),
+        Reads("With --token-balance: words from `score --per-word`.", content="token counts"),
     ] = None
     review: Reviews = ()
 
@@ -217,9 +217,7 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
         changed = report_selection(self.out, selection, len(chosen), "triplet", reporter)
         flagged = flags_of(chosen, tags=question.tags)
         figures = [
-            figures_of(
-                triplets, flagged.share, flagged.table, max(question.least_drop(triplets[0]), 0.0)
-            )
+            figures_of(triplets, flagged.share, flagged.table, question.enough or 0.0)
             for triplets in grouped((t.drop_unit, t) for t in chosen).values()
         ]
         facts = {**changed, "figures": figures[0]}

@@ -15,7 +15,7 @@ from contstim.models.catalog import load_scorers
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.transforms import tell_unknown_words
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
-from contstim.optimization.search.opponents import MAX_SENTENCES, natural_sd
+from contstim.optimization.search.opponents import MAX_SENTENCES, natural_sds
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SentenceSearchSettings
 from contstim.optimization.search.synthesize import (
@@ -34,7 +34,7 @@ from contstim.steps.fields import (
     load_words,
     report_sentences,
 )
-from contstim.steps.step import Outcome, Step
+from contstim.steps.step import Outcome, Step, Value
 from contstim.wording import quantity
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
@@ -45,12 +45,54 @@ if TYPE_CHECKING:
     from contstim.models.base import Scorer
     from contstim.optimization.search import climb
     from contstim.optimization.search.few_changes import Choice
-    from contstim.optimization.search.restarts import SearchSummary
+    from contstim.optimization.search.restarts import SearchResult, SearchSummary
     from contstim.reporter import Reporter
     from contstim.steps.step import Shown
 
 
-class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", version=9):
+class SearchesSentences(Step[Value], name=""):
+    """Base of steps that search new sentences, without a database of results."""
+
+    vocabulary: OfferedWords = None
+    search: SentenceSearchSettings = SentenceSearchSettings()
+    loading: Loading = DEFAULT_LOADING
+    context: ModelContexts = ()
+
+    def further_reads(self) -> Iterable[Path]:
+        """Return the files of words."""
+        return files_of_words(self.search)
+
+    def words_offered(
+        self, models: Sequence[Scorer], sentences: Sequence[Sentence], reporter: Reporter
+    ) -> tuple[Vocabulary, int]:
+        """Return the words, and the number of words excluded because a model does not know them.
+
+        Without `vocabulary`, the words come from `default_vocabulary`. Words of `sentences` that a
+        model does not know are reported.
+
+        Raises:
+            InputError: if the file cannot be read, or the table of parts of speech lists less than
+                half of the words.
+            VocabularyError: if no word remains.
+        """
+        tell_unknown_words(models, sentences, reporter)
+        path = self.vocabulary
+        words = default_vocabulary(models) if path is None else Vocabulary.load(path)
+        dropped: tuple[str, ...] = ()
+        if not self.search.allow_unknown:
+            words, dropped = shared_vocabulary(models, words)
+        if dropped:
+            reporter.say(
+                f"{len(dropped):,} of {len(dropped) + len(words.words):,} words of the "
+                "vocabulary are excluded, because not all models know them."
+            )
+        self.search.check_words(words)
+        return words, len(dropped)
+
+
+class SynthesizeSentence(
+    SearchesSentences[Synthesis | SymmetricPair], name="synthesize", version=9
+):
     """Change a sentence word by word until one model rejects it and another accepts it.
 
     A model rejects a sentence that is less likely than the natural sentence. It accepts a sentence
@@ -79,7 +121,6 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
         Models("Model under which the new sentence must be less likely than the natural one."),
     ]
     sentence: Annotated[str, Help("The natural sentence to start from.")]
-    vocabulary: OfferedWords = None
     objective: Annotated[
         Literal["accept-reject", "symmetric"],
         Help(
@@ -87,16 +128,9 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
             "(symmetric)."
         ),
     ] = "accept-reject"
-    search: SentenceSearchSettings = SentenceSearchSettings()
-    loading: Loading = DEFAULT_LOADING
-    context: ModelContexts = ()
     as_json: Annotated[bool, Aside("Print the result as JSON.", flag="--json")] = False
     out: Annotated[Path | None, Writes("Output file of the JSON.")] = None
     seed: Seed = 0
-
-    def further_reads(self) -> Iterable[Path]:
-        """Return the files of words."""
-        return files_of_words(self.search)
 
     def work(self, reporter: Reporter) -> Outcome[Synthesis | SymmetricPair]:
         """Search, and write the result."""
@@ -114,7 +148,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
                 f"`{field}` needs the `objective` accept-reject. Set both, or remove `{field}`."
             )
         models = load_scorers([*self.accept, *self.reject, *search.judge], self.loading)
-        words, n_dropped = words_offered(self.vocabulary, models, [natural], search, reporter)
+        words, n_dropped = self.words_offered(models, [natural], reporter)
 
         n_pair = len(self.accept) + len(self.reject)
 
@@ -175,11 +209,8 @@ def _sds_of(models: Sequence[Scorer], reporter: Reporter) -> dict[str, float]:
     generated = generate(2 * MAX_SENTENCES, seed=0)
     sentences = [s for s in generated if all(m.knows(s.words).all() for m in models)]
     sentences = sentences[:MAX_SENTENCES]
-    sds = {model.name: natural_sd(model, sentences) for model in models}
-    listed = ", ".join(
-        f"{sd:.3g} {m.convention.unit} ({m.name})"
-        for m, sd in zip(models, sds.values(), strict=True)
-    )
+    sds = natural_sds(models, sentences)
+    listed = ", ".join(f"{sds[m.name]:.3g} {m.convention.unit} ({m.name})" for m in models)
     reporter.say(
         f"Standard deviations of the scores of {len(sentences)} sentences of the embedded English: "
         f"{listed}."
@@ -187,40 +218,9 @@ def _sds_of(models: Sequence[Scorer], reporter: Reporter) -> dict[str, float]:
     return sds
 
 
-def words_offered(
-    path: Path | None,
-    models: Sequence[Scorer],
-    sentences: Sequence[Sentence],
-    search: SentenceSearchSettings,
-    reporter: Reporter,
-) -> tuple[Vocabulary, int]:
-    """Return the vocabulary, and the number of words excluded because a model does not know them.
-
-    Without a path, the vocabulary comes from `default_vocabulary`. Words of `sentences` that a
-    model does not know are reported.
-
-    Raises:
-        InputError: if the file cannot be read, or the table of parts of speech lists less than half
-            of the words.
-        VocabularyError: if no word remains.
-    """
-    tell_unknown_words(models, sentences, reporter)
-    words = default_vocabulary(models) if path is None else Vocabulary.load(path)
-    dropped: tuple[str, ...] = ()
-    if not search.allow_unknown:
-        words, dropped = shared_vocabulary(models, words)
-    if dropped:
-        reporter.say(
-            f"{len(dropped):,} of {len(dropped) + len(words.words):,} words of the "
-            "vocabulary are excluded, because not all models know them."
-        )
-    search.check_words(words)
-    return words, len(dropped)
-
-
 def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
     names = names_for_tables(result.models)
-    roles: tuple[str, ...] = ()
+    columns = [*names.values()]
     if isinstance(result, SymmetricPair):
         climbs, about = result.climbs, f"Disagreement {result.disagreement:.2f} nats. "
         # `log_probs` has a row for each model, but the table has a row for each sentence. The first
@@ -228,22 +228,19 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
         # is the model that accepts sentence_1
         of_1, of_2 = zip(*result.log_probs, strict=True)
         second, first = climbs[0].start.log_probs.tolist()
-        model_1, model_2 = names.values()
+        model_1, model_2 = columns
         rows = [
             ("natural", result.natural, (first, second)),
             (f"{model_1} rejects", result.sentence_1, of_1),
             (f"{model_2} rejects", result.sentence_2, of_2),
         ]
     else:
-        roles = result.roles
         climbs, about = (result.climb,), ""
         rows = [
             ("natural", result.natural, result.natural_log_probs),
             ("synthetic", result.synthetic, result.log_probs),
         ]
-    columns = [*names.values()]
-    if roles:
-        columns = [f"{role}: {name}" for role, name in zip(roles, columns, strict=True)]
+        columns = [f"{role}: {name}" for role, name in zip(result.roles, columns, strict=True)]
     cells = []
     for label, sentence, scores in rows:
         changes = dict.fromkeys(changed_positions(sentence, result.natural), "")
@@ -273,26 +270,23 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
 def _choice_text(result: Synthesis, choice: Choice) -> str:
     n_new = quantity(len(changed_positions(result.natural, result.synthetic)), "new word")
     proof = ", proven to be the fewest" if choice.minimal else ""
-    judges = [
-        name for name, role in zip(result.models, result.roles, strict=True) if role == "judge"
-    ]
-    chosen = f"chosen by {' & '.join(judges)} from" if judges else "the best of"
-    goal = "nats" if {*result.units} <= {NATS} else "standard deviations"
+    judges = result.names("judge")
+    chosen = f"chosen by {judges} from" if judges else "the best of"
+    goal = "nats" if {*result.units} == {NATS} else "standard deviations"
     return (
         f"{_units_text(result)} {n_new}{proof}; {chosen} "
         f"{quantity(choice.feasible, 'sentence')} in which the drop is large enough ({goal})."
     )
 
 
-def _units_text(result: Synthesis | SymmetricPair) -> str:
-    units = () if isinstance(result, SymmetricPair) else result.units
-    if {*units} <= {NATS}:
+def _units_text(result: SearchResult) -> str:
+    if {*result.units} == {NATS}:
         return "Log-probabilities in nats."
-    pairs = zip(result.models, units, strict=True)
+    pairs = zip(result.models, result.units, strict=True)
     return f"Scores: {', '.join(f'{name} in {unit}' for name, unit in pairs)}."
 
 
-def _costs(result: Synthesis | SymmetricPair) -> Iterator[str]:
+def _costs(result: SearchResult) -> Iterator[str]:
     for name, cost in result.costs.items():
         if cost.rows:
             tokens = quantity(cost.tokens, "token")

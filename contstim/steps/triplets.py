@@ -201,10 +201,9 @@ class SearchTriplets(SearchesTriplets, Step["TripletResults"], name="triplets", 
             names = (pair.model_1, pair.model_2)
             rows.append((*names, pair.triplets, mean, pair.unchanged, pair.failed))
         parts = [Table(header, rows, texts=2)]
-        for unit, triplets in grouped((t.drop_unit, t) for t in results.triplets).items():
+        for triplets in grouped((t.drop_unit, t) for t in results.triplets).values():
             flagged = flags_of(triplets, tags=question.tags)
-            enough = question.nats if unit == NATS else question.sds
-            figures = figures_of(triplets, flagged.share, flagged.table, enough)
+            figures = figures_of(triplets, flagged.share, flagged.table, question.enough or 0.0)
             facts.setdefault("figures", figures)
             parts.append(figures_table(figures))
         return Outcome(results, facts, complete=results.complete, parts=parts)
@@ -212,7 +211,7 @@ class SearchTriplets(SearchesTriplets, Step["TripletResults"], name="triplets", 
 
 def _result_facts(results: TripletResults) -> dict[str, Any]:
     facts: dict[str, Any] = {
-        "pairs": [{**asdict(pair), "replaced": pair.replaced} for pair in results.pairs],
+        "pairs": [*map(asdict, results.pairs)],
         "unchanged": [
             {
                 "model_1": triplet.model_1,

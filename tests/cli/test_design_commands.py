@@ -40,8 +40,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         texts += map(str, (triplet.natural, triplet.synthetic_1, triplet.synthetic_2))
     values = np.random.default_rng(0).normal(-40, 5, (len(texts), len(MODELS)))
     ScoreTable(tuple(map(Sentence.parse, texts)), MODELS, values).write(folder / "all.csv")
-    tokens = "sentence,model,position,word,token,log_prob\n" + "".join(
-        f'"{text}",{model},{position},x,x,-1\n'
+    tokens = "sentence,model,position,word,tokens,log_prob\n" + "".join(
+        f'"{text}",{model},{position},x,1,-1\n'
         for text in texts
         for model in MODELS
         for position in range(len(text) // 4)
@@ -193,7 +193,7 @@ BAD = {
     "empty.csv": "",
     "many.csv": "model_1,model_2,per_pair\nngram,rnn,many\n",
     "none.csv": "model_1,model_2,per_pair\nngram,elmo,3\n",
-    "few-tokens.csv": "sentence,model,position,word,token,log_prob\nHi,gpt,0,Hi,Hi,-1\n",
+    "few-tokens.csv": "sentence,model,position,word,tokens,log_prob\nHi,gpt,0,Hi,1,-1\n",
 }
 
 

@@ -102,7 +102,7 @@ def test_unsuccessful_searches_are_replaced_or_reported(
     assert result.exit_code == 0
     assert "all replaced" in result.stderr
     record = json.loads((folder / "t.csv.meta.json").read_text())
-    assert record["pairs"][0]["replaced"] >= record["pairs"][0]["unchanged"] > 0
+    assert record["pairs"][0]["unchanged"] > 0
     assert len(read_triplets(folder / "t.csv")) == 5
     lines = (folder / "natural.txt").read_text().splitlines(keepends=True)
     study_sentences = {t.natural.text for t in read_triplets(folder / "t.csv")}

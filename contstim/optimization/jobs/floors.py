@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from contstim.jobs.model_workers import work_off
 from contstim.jobs.worker_context import WorkerTask
 from contstim.optimization.jobs.tasks import SearchContext, describe_words, digest
-from contstim.optimization.search.opponents import MAX_SENTENCES, pooled_sd
-from contstim.optimization.search.verification import computes_coarsely
+from contstim.optimization.search.opponents import MAX_SENTENCES, pooled_sd, scores_of
 from contstim.wording import grouped
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ Floors = dict[str, dict[int, float]]
 
 @dataclass(frozen=True)
 class ScoringTask(WorkerTask[SearchContext]):
-    """Score sentences, with float32 weights if the model computes in half precision."""
+    """Score sentences; see `scores_of`."""
 
     model: str
     sentences: tuple[Sentence, ...]
@@ -54,11 +53,7 @@ class ScoringTask(WorkerTask[SearchContext]):
     def perform(self, context: SearchContext) -> dict[Sentence, float]:
         """Return the scores of the sentences that the model can score."""
         (model,) = context.scorers((self.model,))
-        reasons = model.unscorable(self.sentences)
-        scorable = [s for s, reason in zip(self.sentences, reasons, strict=True) if reason is None]
-        coarse = computes_coarsely((model,))
-        scores = model.float32_scores(scorable) if coarse else model.scores(scorable)
-        return dict(zip(scorable, scores.tolist(), strict=True))
+        return scores_of(model, self.sentences)
 
 
 @dataclass(frozen=True)

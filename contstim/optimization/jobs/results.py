@@ -108,7 +108,7 @@ class TripletResults:
 
 @dataclass(frozen=True)
 class PairStatistics:
-    """Statistics of one pair of models. If there is no triplet, means over triplets are None.
+    """Statistics of one pair of models.
 
     Attributes:
         triplets: number of triplets whose three sentences are all different.
@@ -117,10 +117,7 @@ class PairStatistics:
         reasons: reason → number of sentences skipped for this reason.
         missing: number of triplets that are missing, because no natural sentence was left or too
             many searches were unsuccessful.
-        controversiality: mean of `Triplet.controversiality`.
-        drop_1: mean of the first value of `Triplet.drops`: the drop in log-probability under
-            model 1, from the natural sentence to the sentence that model 1 rejects.
-        drop_2: mean of the second value of `Triplet.drops`, the same for model 2.
+        controversiality: mean of `Triplet.controversiality`; None without triplets.
         rows: number of sequences that the two networks processed.
         tokens: number of tokens in these sequences.
         searches: number of searches for synthetic sentences. Searches for the sentence that model 1
@@ -136,16 +133,9 @@ class PairStatistics:
     reasons: Mapping[str, int]
     missing: int
     controversiality: float | None
-    drop_1: float | None
-    drop_2: float | None
     rows: int
     tokens: int
     searches: int
-
-    @property
-    def replaced(self) -> int:
-        """Number of natural sentences that yielded no triplet and were replaced by another one."""
-        return self.inadmissible + self.unchanged - self.missing
 
 
 def pair_statistics(
@@ -154,8 +144,6 @@ def pair_statistics(
     """Return the statistics of a pair of models."""
     triplets = [r.triplet for r in results if r.triplet is not None and r.triplet.distinct]
     inadmissible = [r for r in results if r.state == "inadmissible"]
-    means = [(t.controversiality, *t.drops) for t in triplets]
-    controversiality, drop_1, drop_2 = map(fmean, zip(*means, strict=True)) if means else [None] * 3
     return PairStatistics(
         *models,
         triplets=len(triplets),
@@ -164,9 +152,7 @@ def pair_statistics(
         inadmissible=len(inadmissible),
         reasons=dict(Counter(inadmissibility(r.reason) for r in inadmissible).most_common()),
         missing=per_pair - sum(not result.is_skipped for result in results),
-        controversiality=controversiality,
-        drop_1=drop_1,
-        drop_2=drop_2,
+        controversiality=fmean(t.controversiality for t in triplets) if triplets else None,
         rows=sum(result.rows for result in results),
         tokens=sum(result.tokens for result in results),
         searches=sum(result.searches for result in results),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import chain, combinations, islice
 from typing import TYPE_CHECKING
 
-from contstim.errors import InputError, ModelError
+from contstim.errors import InputError
 from contstim.jobs.model_workers import work_off
 from contstim.jobs.pool import worker_pool
 from contstim.models.costs import Tally, counting
@@ -21,6 +21,7 @@ from contstim.optimization.jobs.results import TripletResults, pair_statistics
 from contstim.optimization.jobs.so_far import renamed, triplets_writer
 from contstim.optimization.jobs.tasks import InspectionTask, shared_words
 from contstim.optimization.search.settings import fixed_positions
+from contstim.optimization.search.verification import refuse_equal_order
 from contstim.reporter import SILENT
 from contstim.store.triplets import TripletStore
 
@@ -215,14 +216,6 @@ def _inspect(
     tasks = [InspectionTask(model, tuple(sentences)) for model in reversed(models)]
     profiles: dict[str, ModelProfile] = {}
     work_off(workers, tasks, lambda task, profile: profiles.update({task.model: profile}), {})
-    model_of_fingerprint: dict[str, str] = {}
-    for model in models:
-        order = profiles[model].order or profiles[model].convention.fingerprint
-        first_name = model_of_fingerprint.setdefault(order, model)
-        if first_name != model:
-            same = profiles[model].convention == profiles[first_name].convention
-            what = "are the same model" if same else "rank all sentences of equal length alike"
-            raise ModelError(
-                f"{model} and {first_name} {what}: they can never disagree. Remove one of them."
-            )
+    prints = {model: profile.convention.fingerprint for model, profile in profiles.items()}
+    refuse_equal_order(*((m, prints[m], profiles[m].order or prints[m]) for m in models))
     return {model: profiles[model] for model in models}

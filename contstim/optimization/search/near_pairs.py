@@ -68,7 +68,7 @@ def near_pairs(
     positions = np.array([position for position, _ in new])
     gains = np.full((len(models), len(new)), np.nan)  # nan: not scored yet
     log_probs = np.array([model.scores([natural])[0] for model in models])
-    sizes = np.array([1.0 if sds is None else sds[model.name] for model in models])
+    sizes = np.array([sds[model.name] if sds else 1.0 for model in models])
     tolerances = np.array([model.convention.tolerance for model in models])
     rounding = np.maximum(_ROUNDING, np.abs(log_probs) * tolerances) / sizes
     # Costs of a score: 0 if cheap, 1 for other models, 2 for models with many passes per word. The

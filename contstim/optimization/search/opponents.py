@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import ModelError
+from contstim.models.base import FLOAT32
 from contstim.models.transforms import Transformed
 from contstim.wording import grouped
 
@@ -58,26 +59,39 @@ class Opponent(Transformed):
         return np.full(len(sentences), self.unit)
 
 
-def natural_sd(scorer: Scorer, sentences: Iterable[Sentence]) -> float:
-    """Return the pooled standard deviation of scores within groups of natural sentences.
+def natural_sds(scorers: Sequence[Scorer], sentences: Iterable[Sentence]) -> dict[str, float]:
+    """Return the name of each scorer → `pooled_sd` of its scores of natural sentences.
 
-    Each group contains the sentences with the same number of words. Sentences that the scorer
-    cannot score are ignored.
+    If the scores of all scorers are in nats, the result is empty.
 
     Raises:
-        ModelError: if the scores do not vary, or too few sentences have equal length.
+        ModelError: see `pooled_sd`.
     """
-    distinct = list(dict.fromkeys(sentences))
-    reasons = scorer.unscorable(distinct)
-    scorable = [s for s, reason in zip(distinct, reasons, strict=True) if reason is None]
-    scores = scorer.float32_scores(scorable).tolist()
-    return pooled_sd(scorer.name, dict(zip(scorable, scores, strict=True)))
+    if all(scorer.convention.is_log_probability for scorer in scorers):
+        return {}
+    distinct = [*dict.fromkeys(sentences)][:MAX_SENTENCES]
+    return {scorer.name: pooled_sd(scorer.name, scores_of(scorer, distinct)) for scorer in scorers}
+
+
+def scores_of(scorer: Scorer, sentences: Sequence[Sentence]) -> dict[Sentence, float]:
+    """Return sentence → score; omit sentences that the scorer cannot score.
+
+    If the scorer computes with less precision than float32, its weights are converted to float32.
+    """
+    reasons = scorer.unscorable(sentences)
+    scorable = [s for s, reason in zip(sentences, reasons, strict=True) if reason is None]
+    is_exact = scorer.convention.precision == FLOAT32
+    scores = scorer.scores(scorable) if is_exact else scorer.float32_scores(scorable)
+    return dict(zip(scorable, scores.tolist(), strict=True))
 
 
 def pooled_sd(name: str, scores: Mapping[Sentence, float]) -> float:
-    """Return the pooled standard deviation of given scores; see `natural_sd`.
+    """Return the pooled standard deviation of scores within groups of natural sentences.
 
-    Infinite scores are ignored.
+    Each group contains the sentences with the same number of words. Infinite scores are ignored.
+
+    Raises:
+        ModelError: if the scores do not vary, or too few sentences have equal length.
     """
     finite = [(len(sentence), score) for sentence, score in scores.items() if isfinite(score)]
     groups = [np.array(group) for _, group in sorted(grouped(finite).items())]

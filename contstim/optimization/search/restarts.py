@@ -117,12 +117,15 @@ class SearchResult:
     Attributes:
         costs: costs of all searches by model name.
         end_of_searches: reason why the searches ended.
+        units: unit of each model's scores.
     """
 
     natural: Sentence
     recipe: str
     costs: Mapping[str, Cost]
     searches: tuple[SearchSummary, ...]
+    models: tuple[str, ...]
+    units: tuple[str, ...]
     budget: SearchBudget = SINGLE
     end_of_searches: str = ALL
 

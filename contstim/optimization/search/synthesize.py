@@ -67,9 +67,7 @@ class Synthesis(SearchResult):
 
     climb: Climb
     evaluations: tuple[ScoredCandidate, ...]
-    models: tuple[str, ...]
     roles: tuple[str, ...]
-    units: tuple[str, ...]
     choice: Choice | None = None
 
     def __repr__(self) -> str:
@@ -80,12 +78,12 @@ class Synthesis(SearchResult):
     @property
     def accept(self) -> str:
         """Name of the accept model; several names are joined by ` & `."""
-        return self._join_names("accept")
+        return self.names("accept")
 
     @property
     def reject(self) -> str:
         """Name of the reject model; several names are joined by ` & `."""
-        return self._join_names("reject")
+        return self.names("reject")
 
     @property
     def judge_drop(self) -> float | None:
@@ -94,7 +92,8 @@ class Synthesis(SearchResult):
         drops = [natural - score for role, natural, score in triples if role == "judge"]
         return fmean(drops) if drops else None
 
-    def _join_names(self, role: str) -> str:
+    def names(self, role: str) -> str:
+        """Return the names of the models with a role; several names are joined by ` & `."""
         pairs = zip(self.models, self.roles, strict=True)
         return " & ".join(name for name, role_of_model in pairs if role_of_model == role)
 
@@ -170,7 +169,7 @@ def synthesize(
         judges: further models, which choose the result among sentences with few new words. They
             need `few_changes`.
         sds: name of each accept and reject model → standard deviation of its scores of natural
-            sentences (`opponents.natural_sd`). It is needed if the unit of a scorer is not nats.
+            sentences (`opponents.natural_sds`). It is needed if the unit of a scorer is not nats.
             The unit of `few_changes.enough` is then a standard deviation.
         seed: seed of the order of positions and of all random choices.
         restarts: budget of searches with different seeds; the best result is returned. None means
@@ -367,7 +366,6 @@ class SymmetricPair(SearchResult):
             sentence_2.
     """
 
-    models: tuple[str, ...]
     sentence_1: Sentence
     sentence_2: Sentence
     log_probs: tuple[tuple[float, float], ...]
@@ -488,6 +486,7 @@ def _search_pair(
         costs=costs,
         searches=(SearchSummary(0, seed, a - b + d - c, 0.0, visits, costs),),
         models=tuple(model.name for model in models),
+        units=tuple(model.convention.unit for model in models),
         sentence_1=sentences[0],
         sentence_2=sentences[1],
         log_probs=tuple((first, second) for first, second in log_probs.tolist()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,11 +83,11 @@ def prepare(
     if not accepts or not rejects:
         raise ModelError("A search needs at least one accept model and one reject model.")
     scorers = (*accepts, *rejects, *panel)
-    for accepting, rejecting in product(accepts, rejects):
-        refuse_equal_order(accepting, rejecting)
-    pair = {model.convention.fingerprint: model.name for model in (*accepts, *rejects)}
+    for pair in product(accepts, rejects):
+        refuse_equal_order(*map(order_of, pair))
+    compared = {model.convention.fingerprint: model.name for model in (*accepts, *rejects)}
     for judge in panel:
-        if (name := pair.get(judge.convention.fingerprint)) is not None:
+        if (name := compared.get(judge.convention.fingerprint)) is not None:
             raise InputError(
                 f"`judge` must be a model outside the comparison, got {judge.name}, which is "
                 f"{name}. Name another model."
@@ -113,19 +113,26 @@ def prepare(
     return Problem(tuple(models), roles, candidates, units, bool(sds))
 
 
-def refuse_equal_order(one: Scorer, other: Scorer) -> None:
-    """Check that two models can rank sentences of equal length differently.
+def order_of(scorer: Scorer) -> tuple[str, str, str]:
+    """Return name, fingerprint and order fingerprint of a model; see `refuse_equal_order`."""
+    return scorer.name, scorer.convention.fingerprint, scorer.order_fingerprint
+
+
+def refuse_equal_order(*orders: tuple[str, str, str]) -> None:
+    """Check that every two models can rank sentences of equal length differently.
+
+    `orders` are names, fingerprints and order fingerprints of the models; see `order_of`.
 
     Raises:
-        ModelError: if they cannot, for instance because they are the same model.
+        ModelError: if two models cannot, for instance because they are the same model.
     """
-    if one.convention.fingerprint == other.convention.fingerprint:
-        raise ModelError(f"{one.name} and {other.name} are the same model.")
-    if one.order_fingerprint == other.order_fingerprint:
-        raise ModelError(
-            f"{one.name} and {other.name} rank all sentences of equal length in the same order, so "
-            "they can never disagree. Use other models or transforms."
-        )
+    for (one, *prints), (other, *other_prints) in combinations(orders, 2):
+        if prints[1] == other_prints[1]:
+            ranks = "rank all sentences of equal length in the same order"
+            raise ModelError(
+                f"{one} and {other} {'are the same model' if prints == other_prints else ranks}: "
+                "they can never disagree. Use other models or transforms."
+            )
 
 
 def load(models: Models) -> tuple[Scorer, ...]:

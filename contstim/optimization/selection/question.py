@@ -157,17 +157,15 @@ class TripletRules:
         if self.objective != "readable" and self.enough is not None:
             raise InputError(f"`enough` needs the objective readable, got {self.objective}.")
 
-    @property
-    def floor(self) -> float:
-        """Minimum for each drop of a triplet, nats; -inf if the objective is not `readable`."""
+    def least_drop(self, triplet: Triplet) -> float:
+        """Return the minimum for each drop of a triplet, in the unit of its drops.
+
+        If the objective is not `readable`, there is no minimum, and the result is -inf.
+        """
         if self.objective != "readable":
             return -inf
-        return ENOUGH if self.enough is None else self.enough
-
-    def least_drop(self, triplet: Triplet) -> float:
-        """Return the minimum for each drop of a triplet, in the unit of its drops; see `floor`."""
-        in_sds = self.enough is None and not triplet.in_nats
-        return ENOUGH_SDS if in_sds and self.objective == "readable" else self.floor
+        default = ENOUGH if triplet.in_nats else ENOUGH_SDS
+        return default if self.enough is None else self.enough
 
 
 @dataclass(frozen=True, kw_only=True)

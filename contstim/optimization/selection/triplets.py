@@ -80,7 +80,7 @@ def select_triplets(
     triplets = usable_triplets(triplets)
     units = {triplet.drop_unit for triplet in triplets}
     if question.objective == "readable" and units == {"nats"}:
-        question = replace(question, enough=question.floor)  # for the certificate
+        question = replace(question, enough=question.least_drop(triplets[0]))  # for the certificate
     if question.objective != "readable" and len(units) > 1:
         raise InputError(
             f"`objective` {question.objective} needs drops of one unit, got {join_names(units)}. "

@@ -23,7 +23,7 @@ from contstim.optimization.jobs.floors import (
     reference_sentences,
 )
 from contstim.optimization.jobs.tasks import InspectionTask, TripletTask
-from contstim.optimization.search.opponents import natural_sd
+from contstim.optimization.search.opponents import natural_sds
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.store import Store
 from contstim.store.triplets import Result, TripletStore
@@ -102,7 +102,7 @@ def expected_floors(specification: str, study: Study, quantile: float) -> dict[i
 def test_standard_deviations_come_from_a_sample_and_persist(
     pair_study: Study, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Witness: `natural_sd` of at most 200 sentences, scored in this process."""
+    """Witness: `natural_sds` of at most 200 sentences, scored in this process."""
     slor = f"kenlm:{trained}/2gram.arpa+slor:{trained}/1gram.arpa"
     names = (slor, pair_study.models[1])
     profiles = {name: InspectionTask(name).perform(pair_study.context) for name in names}
@@ -116,7 +116,7 @@ def test_standard_deviations_come_from_a_sample_and_persist(
 
     assert find(sentences, pair_study.models[1]) == {}
     sample = reference_sentences(sentences, pair_study.vocabulary)[:: -(-n // 200)]
-    expected = {name: natural_sd(load_scorer(name), sample) for name in names}
+    expected = natural_sds([*map(load_scorer, names)], sample)
     assert find(sentences, *names) == pytest.approx(expected)
     # Without a stored search for one of the sentences, the values are recomputed
     assert find(sentences[::2], *names) != pytest.approx(expected)

@@ -15,10 +15,10 @@ from contstim.items.stimuli import Triplet, read_triplets, triplet_columns
 from contstim.models.base import Scorer
 from contstim.models.catalog import load_scorer
 from contstim.models.ngram.adapter import NgramModel
+from contstim.optimization.search import opponents
 from contstim.optimization.search.constraints import Candidates, no_repeats
 from contstim.optimization.search.few_changes import FewChanges
 from contstim.optimization.search.near_pairs import near_pairs
-from contstim.optimization.search.opponents import natural_sd
 from contstim.optimization.search.recipes import GOLAN2023
 from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import Synthesis, synthesize, synthesize_triplet
@@ -49,7 +49,7 @@ def natural(unseen: list[Sentence], words: Vocabulary) -> Sentence:
 
 
 def natural_sds(*models: Scorer) -> dict[str, float]:
-    return {model.name: natural_sd(model, REFERENCE) for model in models}
+    return opponents.natural_sds(models, REFERENCE)
 
 
 def check_synthesis(result: Synthesis, accept: Scorer, reject: Scorer, enough: float) -> None:
@@ -71,9 +71,9 @@ def test_standard_deviations_are_computed_within_lengths(slor: Scorer) -> None:
     means = {n: scores[lengths == n].mean() for n in set(lengths.tolist())}
     residuals = scores - np.array([means[n] for n in lengths.tolist()])
     expected = np.sqrt((residuals**2).sum() / (len(scores) - len(means)))
-    assert natural_sd(slor, REFERENCE) == pytest.approx(expected)
+    assert natural_sds(slor) == pytest.approx({slor.name: expected})
     with pytest.raises(ModelError, match="must vary"):
-        natural_sd(slor, REFERENCE[:1])
+        opponents.natural_sds([slor], REFERENCE[:1])
 
 
 @pytest.mark.parametrize("rejects_slor", [True, False])

@@ -52,7 +52,9 @@ def run_searches(
         loss = losses[min(len(seeds), len(losses) - 1)]
         seeds.append(seed)
         summaries = (SearchSummary(0, seed, loss, 0.0, 1, cost),)
-        return SearchResult(natural=NATURAL, recipe="", costs=cost, searches=summaries)
+        return SearchResult(
+            natural=NATURAL, recipe="", costs=cost, searches=summaries, models=(), units=()
+        )
 
     result = best_of(search, (model,), 7, budget)
     assert [summary.seed for summary in result.searches] == seeds
