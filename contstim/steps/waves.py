@@ -32,6 +32,7 @@ from contstim.experiments.design.waves import (
     WaveRules,
     design_wave,
     read_waves,
+    trials_checksum,
 )
 from contstim.experiments.platforms.platform import platform_names
 from contstim.experiments.responses.admission import Exclusions, admit, read_excluded
@@ -231,7 +232,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         last = max(trial.group for trial in trials)
         waves = [wave for wave in read_waves(table) if wave.last_list <= last]
         for wave in waves:
-            if not wave.is_in(trials):
+            if trials_checksum(wave.trials_of(trials)) != wave.sha256:
                 raise InputError(
                     f"{self.out} was changed: its trials of wave {wave.wave} do not match {table}. "
                     "Restore both files."
@@ -250,12 +251,8 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                 f"{self.first} cannot be wave 1: each triplet must have one trial (without "
                 "`twins`), and all models of the trials must also have triplets."
             )
-        if self.rules.people_per_wave % (n_lists := len({trial.group for trial in trials})):
-            raise InputError(
-                f"people_per_wave must be a multiple of {n_lists}, the number of groups of "
-                f"{self.first}, got {self.rules.people_per_wave}."
-            )
-        return [Wave.of(1, trials, self.rules.people_per_wave)], trials
+        n_lists = len({trial.group for trial in trials})
+        return [Wave.of(1, trials, max(1, self.rules.people_per_wave // n_lists))], trials
 
     def _design(
         self, matches: Sequence[tuple[str, str]], waves: Sequence[Wave], earlier: Sequence[Trial]
@@ -286,8 +283,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                 "review them, and name the file of decisions in `review`."
             ) from error
         scale = earlier[0].scale if earlier else self.scale
-        new_people = self.rules.lists(people) * self.rules.people_per_list
-        wave = Wave.of(len(waves) + 1, trials, new_people)
+        wave = Wave.of(len(waves) + 1, trials, self.rules.people_per_list)
         return wave, [replace(trial, scale=scale) for trial in trials]
 
     def _answers(

@@ -143,25 +143,22 @@ class Wave:
         return self.people // len(self.lists)
 
     @classmethod
-    def of(cls, number: int, trials: Sequence[Trial], people: int) -> Wave:
-        """Describe the trials of a wave; all lists get equally many people, at least one each."""
-        groups = [trial.group for trial in trials]
-        n_lists = max(groups) - min(groups) + 1
-        people = n_lists * max(1, people // n_lists)
+    def of(cls, number: int, trials: Sequence[Trial], people_per_list: int) -> Wave:
+        """Describe the trials of a wave."""
+        lists = {trial.group for trial in trials}
         compared = [trial for trial in trials if trial.model_1]
-        size = (len({*map(match_of, compared)}), len(compared))
-        names = "\n".join(sorted(f"{trial.group} {trial.trial_id}" for trial in trials))
-        checksum = hashlib.sha256(names.encode()).hexdigest()
-        return cls(number, min(groups), max(groups), people, *size, checksum)
+        size = (len(lists) * people_per_list, len({*map(match_of, compared)}), len(compared))
+        return cls(number, min(lists), max(lists), *size, trials_checksum(trials))
 
     def trials_of(self, trials: Iterable[Trial]) -> list[Trial]:
         """Select the trials of this wave from the trials of all waves."""
         return [trial for trial in trials if trial.group in self.lists]
 
-    def is_in(self, trials: Iterable[Trial]) -> bool:
-        """Return whether the trials of all waves contain the trials of this wave, unchanged."""
-        wave_trials = self.trials_of(trials)
-        return bool(wave_trials) and Wave.of(self.wave, wave_trials, self.people) == self
+
+def trials_checksum(trials: Iterable[Trial]) -> str:
+    """Return the checksum of the identifiers and groups of trials, in any order."""
+    names = "\n".join(sorted(f"{trial.group} {trial.trial_id}" for trial in trials))
+    return hashlib.sha256(names.encode()).hexdigest()
 
 
 def read_waves(path: Path) -> tuple[Wave, ...]:

@@ -78,11 +78,11 @@ def test_last_wave_is_smaller_and_final() -> None:
 
 def test_wave_identifies_its_trials() -> None:
     trials = design_wave(RULES, PAIRS, some_triplets(7), [], 0)
-    wave = Wave.of(1, trials, 5)
+    wave = Wave.of(1, trials, 1)
     assert (wave.first_list, wave.last_list, wave.matches, wave.items) == (1, 5, 6, 40)
     assert wave.trials_of([*trials, replace(trials[0], group=6)]) == trials
-    assert Wave.of(1, trials[::-1], 5) == wave
-    assert Wave.of(1, [replace(trials[0], group=2), *trials[1:]], 5).sha256 != wave.sha256
+    assert Wave.of(1, trials[::-1], 1) == wave
+    assert Wave.of(1, [replace(trials[0], group=2), *trials[1:]], 1).sha256 != wave.sha256
 
 
 def test_simulated_waves_drop_models_that_always_lose() -> None:
