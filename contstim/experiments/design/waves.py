@@ -28,7 +28,7 @@ import numpy as np
 
 from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.analysis.e_values import Match, verdict_of
-from contstim.experiments.design.building import draw_fillers, triplet_trials
+from contstim.experiments.design.building import draw_fillers, triplet_trials, used_texts
 from contstim.experiments.design.population import PUBLISHED_KINDS
 from contstim.files.tables import read_rows
 from contstim.items.stimuli import CELL_READERS, Condition, Trial, content_id
@@ -207,49 +207,38 @@ def design_wave(
         TooFewItemsError: if a match has too few unused items.
         InfeasibleError: if there are too few sentences for catch trials.
     """
-    by_match = grouped((match_of(triplet), triplet) for triplet in triplets)
-    excluded = {*rejected, *(trial.source_id for trial in earlier)}
-    pools = {
-        (a, b): [t for t in by_match.get((a, b), []) if t.triplet_id not in excluded]
-        for a, b in map(sorted, matches)
-    }
-    schedule = _schedule(rules, pools, Counter(map(match_of, earlier)), people)
-    needed = Counter(chain.from_iterable(schedule))
-    missing = {m: n - len(pools[m]) for m, n in needed.items() if n > len(pools[m])}
-    if missing:
-        match = max(missing, key=missing.__getitem__)
-        total = max(len(by_match.get(m, [])) + n for m, n in missing.items())
-        raise TooFewItemsError(
-            f"The next wave needs {needed[match]} new items of {' × '.join(match)}, but only "
-            f"{len(pools[match])} are left. Search {total} triplets for each pair of models "
-            "(`per_pair` of [triplets]). Without this key, a study searches enough triplets.",
-            total,
-        )
+    items = [trial for t in triplets for trial in triplet_trials(t, twins=False)]
+    used = {*rejected, *(trial.source_id for trial in earlier)}
+    unused = grouped((match_of(item), item) for item in items if item.source_id not in used)
+    open_matches = [(min(match), max(match)) for match in matches]
+    schedule = _schedule(rules, open_matches, Counter(map(match_of, earlier)), people)
+    remaining_turns = Counter(chain.from_iterable(schedule))
     first = max((trial.group for trial in earlier), default=0) + 1
-    trials = []
+    trials: list[Trial] = []
     for group, turn in enumerate(schedule, first):
-        texts: set[str] = set()
-        shown_texts: set[str] = set()
+        of_list: list[Trial] = []
         for match in turn:
+            shown, texts = {text for item in of_list for text in item.bare}, used_texts(of_list)
             # The first item that shares no sentence with the list's other items. If there is none,
             # the first item whose synthetic sentences the list does not display yet
-            unused = pools[match]
+            of_match = unused.get(match, [])
             fitting = chain(
-                (t for t in unused if texts.isdisjoint(s.bare for s in t.sentences)),
-                (t for t in unused if shown_texts.isdisjoint(s.bare for s in t.sentences[1:])),
+                (item for item in of_match if texts.isdisjoint(used_texts([item]))),
+                (item for item in of_match if shown.isdisjoint(item.bare)),
             )
             item = next(fitting, None)
             if item is None:
+                needed = sum(match_of(item) == match for item in items) + remaining_turns[match]
                 raise TooFewItemsError(
-                    f"List {group} needs another item of {' × '.join(match)}, but each of the "
-                    f"{len(unused)} unused items has a synthetic sentence that the list already "
-                    "displays. Search more triplets (`per_pair` of [triplets]).",
-                    len(by_match[match]) + len(schedule),
+                    f"Too few items of {' × '.join(match)} are left for list {group}, which shows "
+                    f"no sentence twice. Search {needed} triplets for each pair of models "
+                    "(`per_pair` of [triplets]). Without this key, a study searches enough.",
+                    needed,
                 )
-            unused.remove(item)
-            texts |= {sentence.bare for sentence in item.sentences}
-            shown_texts |= {sentence.bare for sentence in item.sentences[1:]}
-            trials += [replace(t, group=group) for t in triplet_trials(item, twins=False)]
+            of_match.remove(item)
+            remaining_turns[match] -= 1
+            of_list.append(replace(item, group=group))
+        trials += of_list
     rng = np.random.default_rng([seed, first])
     n_catch = {(Condition.CATCH, first): catch_per_group}
     catch = [*draw_fillers(natural, [*earlier, *trials], n_catch, frozenset(), rng)]
