@@ -295,28 +295,17 @@ def simulate_waves(
         yield verdict, people, items
 
 
-@dataclass(frozen=True)
-class ExpectedSize:
-    """People and items until a verdict, in simulated studies.
-
-    Attributes:
-        people: median and 80th percentile of the number of people.
-        items: median and 80th percentile of the number of items in the match with the most items.
-        decided: share of the simulated studies with a verdict.
-    """
-
-    people: tuple[int, int]
-    items: tuple[int, int]
-    decided: float
-
-
-def expected_size(
+def simulate_sizes(
     rules: WaveRules, n_models: int, *, simulations: int = 100, seed: int = 0
-) -> ExpectedSize:
+) -> FloatArray:
     """Simulate studies with models and items like those of Golan et al. (2023).
 
     The models of a simulated study are drawn from the nine models of experiment 1. Their accuracies
     and the variance of items are those measured on pairs of synthetic sentences.
+
+    Returns:
+        For each study: number of people, number of items in the match with the most items, and
+        whether there is a verdict, (3, simulations).
     """
     from scipy.special import ndtr
 
@@ -324,7 +313,6 @@ def expected_size(
     item_sd, *accuracies = PUBLISHED_KINDS[Condition.SYNTHETIC_SYNTHETIC][1:]
     strengths = _strengths(np.array(accuracies)) * np.sqrt(1 + item_sd**2)
     models = [str(number) for number in range(n_models)]
-    people, items, decided = [], [], 0
 
     def play(pair: ModelPair, n_lists: int, n_trials: int) -> FloatArray:
         signal = chosen[int(pair[0])] - chosen[int(pair[1])]
@@ -332,15 +320,12 @@ def expected_size(
         answers = rng.binomial(rules.people_per_list, p) / rules.people_per_list
         return np.asarray(2 * answers.mean(axis=1) - 1)
 
+    studies = []
     for _ in range(simulations):
         chosen = rng.choice(strengths, n_models, replace=n_models > len(strengths))
-        *_, (verdict, number, used) = simulate_waves(rules, models, play)
-        people.append(number)
-        items.append(max(used.values()))
-        decided += not verdict.open
-    sizes = np.ceil(np.percentile([people, items], (50, 80), axis=1)).astype(int).tolist()
-    (median, typical), (most_people, most_items) = sizes
-    return ExpectedSize((median, most_people), (typical, most_items), decided / simulations)
+        *_, (verdict, people, items) = simulate_waves(rules, models, play)
+        studies.append((people, max(items.values()), not verdict.open))
+    return np.array(studies, float).T
 
 
 def _strengths(accuracies: FloatArray) -> FloatArray:
