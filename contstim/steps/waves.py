@@ -327,17 +327,14 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         reporter.warn(admission.origin.warning)
         admitted = (row for row in admission.responses if row.participant in new_people)
         added = [replace(a, wave=waves[-1].wave) for a in answers_of(trials, admitted)]
-        stored = {replace(answer, wave=0) for answer in counted}
-        if not stored <= {*answers_of(trials, (r for r in responses if r.participant in known))}:
+        current = {*answers_of(trials, (row for row in rows if row.participant in known))}
+        changed = {a.participant for a in counted if replace(a, wave=0) not in current}
+        if changed:
             reporter.warn(
-                "The data differ from the answers that an earlier verdict counted. The verdict "
-                "still uses the earlier answers."
-            )
-        if staying := known & listed.keys():
-            reporter.warn(
-                f"An earlier verdict counted {quantity(len(staying), 'participant')} in `exclude` "
-                f"(for example, {min(staying)}), so their answers still count. If a person "
-                "withdrew, also delete the answers from the data."
+                f"Counted answers of {quantity(len(changed), 'participant')} (for example, "
+                f"{min(changed)}) are changed in the data, or excluded by `exclude`. The verdict "
+                "still uses the counted answers. If a person withdrew, list the person in "
+                "`exclude`, and delete the answers from the data."
             )
         return [*counted, *added], len(finished.keys() - {*admission.participants} - known)
 
