@@ -120,7 +120,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     leave_out = frozenset({"partial"})
 
     def check(self) -> None:
-        """Check rules and platform, and that the files for catch trials and `require` are set."""
+        """Check the rules and the platform."""
         self.rules.check()
         record = Record.from_file(record_path(self.out))
         facts = record.facts if record and record.facts.get("history") else {}
@@ -130,13 +130,6 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                     f"{name} must be {facts[name]:g}, because an earlier verdict used this value, "
                     f"got {getattr(self.rules, name):g}."
                 )
-        if self.exclusions.require and self.exclusions.participants is None:
-            raise InputError("`require` needs `participants`. Set both, or neither.")
-        if self.catch_per_group and self.sentences is None:
-            raise InputError(
-                "Catch trials need natural sentences. Set `sentences`, or set `catch_per_group` "
-                "to 0."
-            )
         if self.platform and import_step(self.platform) is None:
             raise InputError(
                 f"`platform` must be one of {', '.join(platform_names())}, got {self.platform}."
