@@ -177,7 +177,9 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         if self.responses_out is not None:
             write_responses(self.responses_out, responses)
         parts = write_matches(matches, verdict, self.rules.alpha, self._beside("verdict"))
-        status = problem or _status(waves[-1], verdict, n_done, n_required, is_over=is_over)
+        task = problem or _next_task(waves[-1], verdict, n_done, n_required, is_over=is_over)
+        known = verdict.text if history else ""
+        status = f"{known} {task}".strip()
         reporter.say(f"{self.out}: {status}")
         triplets_by_pair = Counter((t.model_1, t.model_2) for t in self._triplets)
         facts: dict[str, Any] = {
@@ -189,7 +191,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             "excluded": n_excluded,
             "simulated": origin_of(r for r in responses if r.participant in finished).simulated,
             "further_people": further_people(matches, verdict, self.rules.alpha),
-            "verdict": verdict.text if history else "",
+            "verdict": known,
             "matches_of_best": [
                 (match.model_b, f"{e_value(match.log_e[-1]):.3g}", f"{match.share:.0%}")
                 for match in matches_of_best(matches, verdict)
@@ -361,17 +363,14 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         return [row for row in rows if row.group == first[row.participant]]
 
 
-def _status(wave: Wave, verdict: Verdict, n_done: int, n_required: int, *, is_over: bool) -> str:
-    """Return a sentence on the next task."""
-    if not verdict.open:
-        return verdict.text
+def _next_task(wave: Wave, verdict: Verdict, n_done: int, n_required: int, *, is_over: bool) -> str:
+    """Return a sentence on the next task; empty if the verdict is complete."""
     if is_over:
-        return f"{verdict.text} The maximum number of participants is reached."
+        return "The maximum number of participants is reached." if verdict.open else ""
     if 0 < n_done < n_required:
         return f"{n_done:,} of {n_required:,} participants of wave {wave.wave} have finished."
-    before = f"{verdict.text} " if wave.wave > 1 else ""
     return (
-        f"{before}Wave {wave.wave} is designed: {quantity(wave.people, 'participant')}, "
+        f"Wave {wave.wave} is designed: {quantity(wave.people, 'participant')}, "
         f"{quantity(len(wave.lists), 'list')} ({wave.first_list} to {wave.last_list}), "
         f"{quantity(wave.items, 'item')} of {quantity(wave.matches, 'match', 'matches')}."
     )
