@@ -21,7 +21,6 @@ import hashlib
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, cycle, islice
-from math import ceil
 from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
 import numpy as np
@@ -76,10 +75,6 @@ class WaveRules:
         """Return the number of lists of the next wave; `people` took part in earlier waves."""
         remaining = min(self.people_per_wave, self.max_people - people)
         return max(0, remaining // self.people_per_list)
-
-    def items_per_match(self, n_matches: int) -> int:
-        """Return the number of items that the first wave needs for each match."""
-        return ceil(self.lists(0) * self.trials_per_person / n_matches)
 
     def check(self) -> None:
         """Check that all lists of a wave can be complete.
