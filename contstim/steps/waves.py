@@ -47,10 +47,9 @@ from contstim.items.stimuli import (
     read_triplets,
     trial_columns,
 )
-from contstim.options import Help, Reads, Seed, WritesTable, reads_kind
+from contstim.options import Help, Reads, WritesTable, reads_kind
 from contstim.reporter import SILENT, Reporter
 from contstim.steps.design import TrialsStep
-from contstim.steps.fields import Reviews
 from contstim.steps.platforms import data_files
 from contstim.steps.step import Outcome
 from contstim.steps.verdict import write_matches
@@ -95,9 +94,6 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     triplets: Annotated[
         Path, reads_kind("Triplets; they are used in the order of the table.", "triplets")
     ]
-    sentences: Annotated[
-        Path | None, reads_kind("Natural sentences for catch trials.", "sentences")
-    ] = None
     first: Annotated[
         Path | None,
         Reads("Trials of wave 1, made by `design`; by default with new items.", content="trials"),
@@ -108,8 +104,6 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     rules: WaveRules = WaveRules()
     exclusions: Exclusions = Exclusions()
     catch_per_group: Annotated[int, Help("Catch trials for each participant.", at_least=0)] = 4
-    seed: Seed = 0
-    review: Reviews = ()
 
     leave_out = frozenset({"partial"})
 
