@@ -21,7 +21,7 @@ import hashlib
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, cycle, islice
-from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import numpy as np
 
@@ -116,8 +116,6 @@ class Wave:
         items: number of the wave's trials, without catch trials.
         sha256: checksum of the identifiers of the wave's trials.
     """
-
-    TABLE: ClassVar[str] = "waves"
 
     wave: int
     first_list: int
