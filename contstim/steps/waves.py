@@ -147,9 +147,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         problem, n_triplets = "", 0
         if n_done >= n_required and not is_over:
             try:
-                wave, new_trials = self._design(verdict.open, waves, trials)
-                waves.append(wave)
-                trials += new_trials
+                waves, trials = self._design(verdict.open, waves, trials)
             except InfeasibleError as error:
                 problem, n_triplets = str(error), getattr(error, "needed", 0)
         write_table(self._beside("answers"), columns_of(Answer, answers))
@@ -219,18 +217,17 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         return waves, trials, counted
 
     def _first(self, names: Sequence[str]) -> tuple[list[Wave], list[Trial]]:
-        """Return wave 1 with its trials."""
+        """Return wave 1, and its trials."""
         if self.first is None:
-            wave, trials = self._design([*combinations(names, 2)], [], [])
-            return [wave], trials
+            return self._design([*combinations(names, 2)], [], [])
         trials = [*read_trials(self.first)]
         n_lists = len({trial.group for trial in trials})
         return [Wave.of(1, trials, max(1, self.rules.people_per_wave // n_lists))], trials
 
     def _design(
         self, matches: Sequence[tuple[str, str]], waves: Sequence[Wave], earlier: Sequence[Trial]
-    ) -> tuple[Wave, list[Trial]]:
-        """Return the next wave and its trials."""
+    ) -> tuple[list[Wave], list[Trial]]:
+        """Return the waves and trials with those of the next wave."""
         review = read_reviews(self.review)
         decisions = chain.from_iterable(review.last_decisions.values())
         decided = {name for item in decisions for name in (item.item_id, item.source_id)}
@@ -257,7 +254,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             ) from error
         scale = earlier[0].scale if earlier else self.scale
         wave = Wave.of(len(waves) + 1, trials, self.rules.people_per_list)
-        return wave, [replace(trial, scale=scale) for trial in trials]
+        return [*waves, wave], [*earlier, *(replace(trial, scale=scale) for trial in trials)]
 
     def _answers(
         self,
