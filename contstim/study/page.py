@@ -182,7 +182,7 @@ def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
         step = ("edit the texts that participants read: ", link(texts / "consent.md"))
         step += (", ", link(texts / "debrief.md"))
     elif export and facts.waves and not facts.waves["is_over"]:
-        step = (facts.waves["status"], " Name the imported answers in the key data of [waves] in ")
+        step = (facts.waves["status"], " Name the files of answers in the key data of [waves] in ")
         step += (file, ", and run the study again")
     elif export and not of_people and not facts.waves:
         how = code(f"contstim collect {export}") if texts else link(export, export.as_posix())
