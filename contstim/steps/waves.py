@@ -324,7 +324,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         rows = keep_one(Imported((), to_waves), "first").responses
         rows = tuple(row for row in rows if row.group == first[row.participant])
         if n_ignored := len(read) - len(rows):
-            reporter.say(
+            reporter.warn(
                 f"Ignored {quantity(n_ignored, 'answer')}: repeated answers, answers to a second "
                 "list, or answers to trials that are in no designed wave."
             )
