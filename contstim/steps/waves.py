@@ -34,6 +34,7 @@ from contstim.experiments.design.waves import (
     read_waves,
     trials_checksum,
 )
+from contstim.experiments.platforms.platform import platform_names
 from contstim.experiments.responses.admission import Exclusions, admit, read_excluded
 from contstim.experiments.responses.alignment import Imported, keep_one
 from contstim.experiments.responses.questionnaire import QUESTIONS_ENDING
@@ -50,7 +51,7 @@ from contstim.items.stimuli import (
 from contstim.options import Help, Reads, WritesTable, reads_kind
 from contstim.reporter import SILENT, Reporter
 from contstim.steps.design import TrialsStep
-from contstim.steps.platforms import data_files
+from contstim.steps.platforms import data_files, import_step
 from contstim.steps.step import Outcome
 from contstim.steps.verdict import write_matches
 from contstim.wording import grouped, quantity
@@ -99,8 +100,12 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         Reads("Trials of wave 1, made by `design`; by default with new items.", content="trials"),
     ] = None
     data: Annotated[
-        tuple[Path, ...], Reads("Tables of all responses so far: files, or folders.", folder=True)
+        tuple[Path, ...], Reads("Answers so far: files, or folders of files.", folder=True)
     ] = ()
+    platform: Annotated[
+        str,
+        Help("Platform that wrote the answers, named as in `import`; by default they are a table."),
+    ] = ""
     rules: WaveRules = WaveRules()
     exclusions: Exclusions = Exclusions()
     catch_per_group: Annotated[int, Help("Catch trials for each participant.", at_least=0)] = 4
@@ -108,7 +113,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     leave_out = frozenset({"partial"})
 
     def check(self) -> None:
-        """Check the rules."""
+        """Check the rules and the platform."""
         self.rules.check()
         record = Record.from_file(record_path(self.out))
         facts = record.facts if record and record.facts.get("history") else {}
@@ -118,6 +123,10 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                     f"{name} must be {facts[name]:g}, because an earlier verdict used this value, "
                     f"got {getattr(self.rules, name):g}."
                 )
+        if self.platform and import_step(self.platform) is None:
+            raise InputError(
+                f"`platform` must be one of {', '.join(platform_names())}, got {self.platform}."
+            )
 
     def work(self, reporter: Reporter) -> Outcome[Verdict]:
         """Compute the verdict, and design the next wave if the last one is complete."""
@@ -317,18 +326,25 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             InputError: if the data cannot be read.
         """
         files = [f for f in data_files(self.data) if not f.name.endswith(QUESTIONS_ENDING)]
-        scale, known = trials[0].scale, {trial.trial_id for trial in trials}
-        read = [row for file in files for row in read_responses(file, trials, scale=scale)]
-        to_waves = tuple(row for row in read if row.trial_id in known)
-        first = {row.participant: row.group for row in reversed(to_waves)}
-        rows = keep_one(Imported((), to_waves), "first").responses
-        rows = tuple(row for row in rows if row.group == first[row.participant])
-        if n_ignored := len(read) - len(rows):
-            reporter.warn(
-                f"Ignored {quantity(n_ignored, 'answer')}: repeated answers, answers to a second "
-                "list, or answers to trials that are in no designed wave."
-            )
-        return rows
+        if not files:
+            return ()
+        step = import_step(self.platform) if self.platform else None
+        if step is None:
+            scale, known = trials[0].scale, {trial.trial_id for trial in trials}
+            read = [row for file in files for row in read_responses(file, trials, scale=scale)]
+            imported = Imported((), tuple(row for row in read if row.trial_id in known))
+            if n_unknown := len(read) - len(imported.responses):
+                answers = quantity(n_unknown, "answer")
+                reporter.say(f"Ignored {answers} to trials that are in no designed wave.")
+        else:
+            imported = step.reader.read(files, trials, **vars(step.settings))
+        for error in imported.unreadable:
+            reporter.warn(f"skipped: {error}")
+        first = {row.participant: row.group for row in reversed(imported.responses)}
+        if any(row.group != first[row.participant] for row in imported.responses):
+            reporter.warn("Some participants answered trials of two lists: only the first counts.")
+        rows = keep_one(imported, "first").responses
+        return [row for row in rows if row.group == first[row.participant]]
 
 
 def _next_task(wave: Wave, verdict: Verdict, n_done: int, n_required: int, *, is_over: bool) -> str:

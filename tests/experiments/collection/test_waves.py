@@ -14,7 +14,6 @@ from contstim.experiments.design.artificial import ArtificialParticipants
 from contstim.experiments.design.waves import read_waves
 from contstim.files.tables import columns_of, write_table
 from contstim.items.stimuli import Triplet, read_trials
-from contstim.steps.platforms import import_step
 from contstim.steps.waves import DesignWaves
 from contstim.testing.participants import RunSettings
 from tests.experiments.collection.conftest import Serve, Served
@@ -73,15 +72,9 @@ def test_three_waves_of_participants_survive_kills(tmp_path: Path) -> None:
 
     def run() -> None:
         files: dict[str, object] = {"out": out, "triplets": tmp_path / "triplets.csv"}
-        files |= {"sentences": tmp_path / "natural.txt"}
+        files |= {"sentences": tmp_path / "natural.txt", "platform": "collected"}
         rules = {"people_per_wave": PEOPLE, "trials_per_person": TRIALS, "max_people": 50}
-        responses = tmp_path / "responses.csv"
-        data: tuple[Path, ...] = ()
-        if database.exists():
-            collected = import_step("collected")
-            assert collected is not None
-            collected.of({"files": database, "trials": out, "out": responses}).run()
-            data = (responses,)
+        data = (database,) if database.exists() else ()
         DesignWaves.of({**files, **rules, "data": data}).run()
 
     lost = duplicates = 0
