@@ -43,6 +43,7 @@ from contstim.files.records import Record, record_path
 from contstim.files.tables import columns_of, write_table
 from contstim.items.reviews import read_reviews
 from contstim.items.stimuli import (
+    Condition,
     read_stimuli,
     read_trials,
     read_triplets,
@@ -230,6 +231,12 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         if self.first is None:
             return self._design([*combinations(names, 2)], [], [])
         trials = [*read_trials(self.first)]
+        is_twin = any(trial.condition is Condition.NATURAL_SYNTHETIC for trial in trials)
+        if is_twin or {trial.model_1 for trial in trials} - {*names, ""}:
+            raise InputError(
+                f"{self.first} cannot be wave 1: each triplet must have one trial (without "
+                "`twins`), and all models of the trials must also have triplets."
+            )
         n_lists = len({trial.group for trial in trials})
         return [Wave.of(1, trials, max(1, self.rules.people_per_wave // n_lists))], trials
 

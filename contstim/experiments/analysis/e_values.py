@@ -27,7 +27,7 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.responses.table import UNRATED
 from contstim.files.tables import read_rows, text, whole_number
-from contstim.items.stimuli import Condition, optional_text
+from contstim.items.stimuli import optional_text
 from contstim.wording import grouped
 
 if TYPE_CHECKING:
@@ -101,14 +101,13 @@ def read_answers(path: Path | str, *, may_be_empty: bool = False) -> tuple[Answe
 def answers_of(trials: Iterable[Trial], responses: Iterable[Response]) -> Iterator[Answer]:
     """Yield the judgement of each rated trial that compares two models.
 
-    Each group of participants counts as one list. Trials of a natural and a synthetic sentence are
-    ignored.
+    Each group of participants counts as one list. `trials` must not contain trials of a natural and
+    a synthetic sentence.
     """
     trial_of = {trial.trial_id: trial for trial in trials}
     for response in responses:
         trial = trial_of[response.trial_id]
-        is_twin = trial.condition is Condition.NATURAL_SYNTHETIC
-        if response.rating == UNRATED or is_twin or not trial.model_1:
+        if response.rating == UNRATED or not trial.model_1:
             continue
         models = (trial.model_1, trial.model_2)
         preferred = (TIE, *models[::-1])[response.choice]  # model_1 rejects sentence_1
