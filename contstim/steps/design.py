@@ -52,6 +52,11 @@ class TrialsStep(Step[Value], name=""):
     seconds_per_trial: Annotated[float, Help("Duration of a trial, seconds.", at_least=0)] = (
         SECONDS_PER_TRIAL
     )
+    sentences: Annotated[
+        Path | None, reads_kind("Natural sentences for catch trials and random pairs.", "sentences")
+    ] = None
+    seed: Seed = 0
+    review: Reviews = ()
 
 
 class MakeDesign(TrialsStep[Design], name="design", version=5):
@@ -93,9 +98,6 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
     minimal_pairs: Annotated[
         Path | None, reads_kind("Selected minimal pairs.", "minimal pairs")
     ] = None
-    sentences: Annotated[
-        Path | None, reads_kind("Natural sentences for random pairs and catch trials.", "sentences")
-    ] = None
     groups: Annotated[int, Help("Number of groups of participants.", at_least=1)] = 10
     random_per_group: Annotated[int, Help("Random natural pairs per group.", at_least=0)] = 3
     catch_per_group: Annotated[int, Help("Catch trials per group.", at_least=0)] = 12
@@ -115,8 +117,6 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
         Path | None,
         Help("Source of word frequencies: a text, counts or a model.", kind="training text"),
     ] = None
-    seed: Seed = 0
-    review: Reviews = ()
 
     def check(self) -> None:
         """Check that random and catch trials have natural sentences."""

@@ -108,8 +108,7 @@ def evidence_figure(matches: Sequence[Match], verdict: Verdict, alpha: float) ->
     needed = (len(of_best) + 1) / alpha
     axes.axhline(needed, color=GREY, lw=0.8, ls="--")
     axes.annotate(f"{needed:g}", (0, needed), xytext=(0, 2), textcoords="offset points")
-    axes.set_yscale("log")
+    label = f"E, euros: {of_best[0].model_a} beats …"
+    axes.set(yscale="log", xlabel="participants", ylabel=label)
     axes.yaxis.set_major_formatter(lambda euros, _: f"{euros:g}")
-    axes.set_xlabel("participants")
-    axes.set_ylabel(f"E, euros: {of_best[0].model_a} beats …")
     return figure

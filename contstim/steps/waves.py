@@ -31,8 +31,8 @@ from contstim.experiments.design.waves import (
     Wave,
     WaveRules,
     design_wave,
-    match_of,
     read_waves,
+    trials_checksum,
 )
 from contstim.experiments.platforms.platform import platform_names
 from contstim.experiments.responses.admission import Exclusions, admit, read_excluded
@@ -49,10 +49,9 @@ from contstim.items.stimuli import (
     read_triplets,
     trial_columns,
 )
-from contstim.options import Help, Reads, Seed, WritesTable, reads_kind
+from contstim.options import Help, Reads, WritesTable, reads_kind
 from contstim.reporter import SILENT, Reporter
 from contstim.steps.design import TrialsStep
-from contstim.steps.fields import Reviews
 from contstim.steps.platforms import data_files, import_step
 from contstim.steps.step import Outcome
 from contstim.steps.verdict import write_matches
@@ -97,9 +96,6 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     triplets: Annotated[
         Path, reads_kind("Triplets; they are used in the order of the table.", "triplets")
     ]
-    sentences: Annotated[
-        Path | None, reads_kind("Natural sentences for catch trials.", "sentences")
-    ] = None
     first: Annotated[
         Path | None,
         Reads("Trials of wave 1, made by `design`; by default with new items.", content="trials"),
@@ -114,13 +110,11 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     rules: WaveRules = WaveRules()
     exclusions: Exclusions = Exclusions()
     catch_per_group: Annotated[int, Help("Catch trials for each participant.", at_least=0)] = 4
-    seed: Seed = 0
-    review: Reviews = ()
 
     leave_out = frozenset({"partial"})
 
     def check(self) -> None:
-        """Check rules and platform, and that the files for catch trials and `require` are set."""
+        """Check the rules and the platform."""
         self.rules.check()
         record = Record.from_file(record_path(self.out))
         facts = record.facts if record and record.facts.get("history") else {}
@@ -130,13 +124,6 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                     f"{name} must be {facts[name]:g}, because an earlier verdict used this value, "
                     f"got {getattr(self.rules, name):g}."
                 )
-        if self.exclusions.require and self.exclusions.participants is None:
-            raise InputError("`require` needs `participants`. Set both, or neither.")
-        if self.catch_per_group and self.sentences is None:
-            raise InputError(
-                "Catch trials need natural sentences. Set `sentences`, or set `catch_per_group` "
-                "to 0."
-            )
         if self.platform and import_step(self.platform) is None:
             raise InputError(
                 f"`platform` must be one of {', '.join(platform_names())}, got {self.platform}."
@@ -161,7 +148,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         answers, n_excluded = self._answers(counted, waves, trials, responses, finished, reporter)
         matches = matches_of(answers, names)
         verdict = verdict_of(matches, self.rules.alpha, self.rules.margin)
-        history = history_of(answers, names, self.rules)
+        history = history_of(answers, names, self.rules.alpha, self.rules.margin)
         last_wave, in_list = waves[-1], Counter(finished.values())
         n_done = sum(min(in_list[number], last_wave.people_per_list) for number in last_wave.lists)
         n_required = min(last_wave.people, self.rules.people_per_wave)
@@ -170,9 +157,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         problem, n_triplets = "", 0
         if n_done >= n_required and not is_over:
             try:
-                wave, new_trials = self._design(verdict.open, waves, trials)
-                waves.append(wave)
-                trials += new_trials
+                waves, trials = self._design(verdict.open, waves, trials)
             except InfeasibleError as error:
                 problem, n_triplets = str(error), getattr(error, "needed", 0)
         write_table(self._beside("answers"), columns_of(Answer, answers))
@@ -184,7 +169,9 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         if self.responses_out is not None:
             write_responses(self.responses_out, responses)
         parts = write_matches(matches, verdict, self.rules.alpha, self._beside("verdict"))
-        status = problem or _status(waves[-1], verdict, n_done, n_required, is_over=is_over)
+        task = problem or _next_task(waves[-1], verdict, n_done, n_required, is_over=is_over)
+        known = verdict.text if history else ""
+        status = f"{known} {task}".strip()
         reporter.say(f"{self.out}: {status}")
         triplets_by_pair = Counter((t.model_1, t.model_2) for t in self._triplets)
         facts: dict[str, Any] = {
@@ -196,7 +183,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             "excluded": n_excluded,
             "simulated": origin_of(r for r in responses if r.participant in finished).simulated,
             "further_people": further_people(matches, verdict, self.rules.alpha),
-            "verdict": verdict.text if history else "",
+            "verdict": known,
             "matches_of_best": [
                 (match.model_b, f"{e_value(match.log_e[-1]):.3g}", f"{match.share:.0%}")
                 for match in matches_of_best(matches, verdict)
@@ -232,7 +219,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         last = max(trial.group for trial in trials)
         waves = [wave for wave in read_waves(table) if wave.last_list <= last]
         for wave in waves:
-            if not wave.is_in(trials):
+            if trials_checksum(wave.trials_of(trials)) != wave.sha256:
                 raise InputError(
                     f"{self.out} was changed: its trials of wave {wave.wave} do not match {table}. "
                     "Restore both files."
@@ -240,10 +227,9 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         return waves, trials, counted
 
     def _first(self, names: Sequence[str]) -> tuple[list[Wave], list[Trial]]:
-        """Return wave 1 with its trials."""
+        """Return wave 1, and its trials."""
         if self.first is None:
-            wave, trials = self._design([*combinations(names, 2)], [], [])
-            return [wave], trials
+            return self._design([*combinations(names, 2)], [], [])
         trials = [*read_trials(self.first)]
         is_twin = any(trial.condition is Condition.NATURAL_SYNTHETIC for trial in trials)
         if is_twin or {trial.model_1 for trial in trials} - {*names, ""}:
@@ -251,17 +237,13 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                 f"{self.first} cannot be wave 1: each triplet must have one trial (without "
                 "`twins`), and all models of the trials must also have triplets."
             )
-        if self.rules.people_per_wave % (n_lists := len({trial.group for trial in trials})):
-            raise InputError(
-                f"people_per_wave must be a multiple of {n_lists}, the number of groups of "
-                f"{self.first}, got {self.rules.people_per_wave}."
-            )
-        return [Wave.of(1, trials, self.rules.people_per_wave)], trials
+        n_lists = len({trial.group for trial in trials})
+        return [Wave.of(1, trials, max(1, self.rules.people_per_wave // n_lists))], trials
 
     def _design(
         self, matches: Sequence[tuple[str, str]], waves: Sequence[Wave], earlier: Sequence[Trial]
-    ) -> tuple[Wave, list[Trial]]:
-        """Return the next wave and its trials."""
+    ) -> tuple[list[Wave], list[Trial]]:
+        """Return the waves and trials with those of the next wave."""
         review = read_reviews(self.review)
         decisions = chain.from_iterable(review.last_decisions.values())
         decided = {name for item in decisions for name in (item.item_id, item.source_id)}
@@ -287,9 +269,8 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                 "review them, and name the file of decisions in `review`."
             ) from error
         scale = earlier[0].scale if earlier else self.scale
-        new_people = self.rules.lists(people) * self.rules.people_per_list
-        wave = Wave.of(len(waves) + 1, trials, new_people)
-        return wave, [replace(trial, scale=scale) for trial in trials]
+        wave = Wave.of(len(waves) + 1, trials, self.rules.people_per_list)
+        return [*waves, wave], [*earlier, *(replace(trial, scale=scale) for trial in trials)]
 
     def _answers(
         self,
@@ -332,17 +313,14 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         reporter.warn(admission.origin.warning)
         admitted = (row for row in admission.responses if row.participant in new_people)
         added = [replace(a, wave=waves[-1].wave) for a in answers_of(trials, admitted)]
-        stored = {replace(answer, wave=0) for answer in counted}
-        if not stored <= {*answers_of(trials, (r for r in responses if r.participant in known))}:
+        current = {*answers_of(trials, (row for row in rows if row.participant in known))}
+        changed = {a.participant for a in counted if replace(a, wave=0) not in current}
+        if changed:
             reporter.warn(
-                "The data differ from the answers that an earlier verdict counted. The verdict "
-                "still uses the earlier answers."
-            )
-        if staying := known & listed.keys():
-            reporter.warn(
-                f"An earlier verdict counted {quantity(len(staying), 'participant')} in `exclude` "
-                f"(for example, {min(staying)}), so their answers still count. If a person "
-                "withdrew, also delete the answers from the data."
+                f"Counted answers of {quantity(len(changed), 'participant')} (for example, "
+                f"{min(changed)}) are changed in the data, or excluded by `exclude`. The verdict "
+                "still uses the counted answers. If a person withdrew, list the person in "
+                "`exclude`, and delete the answers from the data."
             )
         return [*counted, *added], len(finished.keys() - {*admission.participants} - known)
 
@@ -376,56 +354,28 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
         return [row for row in rows if row.group == first[row.participant]]
 
 
-def _status(wave: Wave, verdict: Verdict, n_done: int, n_required: int, *, is_over: bool) -> str:
-    """Return a sentence on the next task."""
-    if not verdict.open:
-        return verdict.text
+def _next_task(wave: Wave, verdict: Verdict, n_done: int, n_required: int, *, is_over: bool) -> str:
+    """Return a sentence on the next task; empty if the verdict is complete."""
     if is_over:
-        return f"{verdict.text} The maximum number of participants is reached."
+        return "The maximum number of participants is reached." if verdict.open else ""
     if 0 < n_done < n_required:
         return f"{n_done:,} of {n_required:,} participants of wave {wave.wave} have finished."
-    before = f"{verdict.text} " if wave.wave > 1 else ""
     return (
-        f"{before}Wave {wave.wave} is designed: {quantity(wave.people, 'participant')}, "
+        f"Wave {wave.wave} is designed: {quantity(wave.people, 'participant')}, "
         f"{quantity(len(wave.lists), 'list')} ({wave.first_list} to {wave.last_list}), "
         f"{quantity(wave.items, 'item')} of {quantity(wave.matches, 'match', 'matches')}."
     )
 
 
 def history_of(
-    answers: Sequence[Answer], names: Sequence[str], rules: WaveRules
+    answers: Sequence[Answer], names: Sequence[str], alpha: float, margin: float
 ) -> list[dict[str, Any]]:
-    """Return the verdict after each wave with answers, for the record."""
+    """Return the verdict after each wave with answers, as it is stored in the record."""
     history = []
     for number in sorted({answer.wave for answer in answers}):
         so_far = [answer for answer in answers if answer.wave <= number]
-        verdict = verdict_of(matches_of(so_far, names), rules.alpha, rules.margin)
+        verdict = verdict_of(matches_of(so_far, names), alpha, margin)
         history.append({"wave": number, "verdict": verdict.text, **asdict(verdict)})
-    return history
-
-
-def contradiction(out: Path, record: Mapping[str, Any]) -> str:
-    """Compute all verdicts again from the answers, and compare them with the record.
-
-    Args:
-        out: table of the trials of all waves.
-        record: facts in the record of this table.
-
-    Returns:
-        A clause about the first contradiction; empty if there is none.
-    """
-    rules = WaveRules(**{name: record[name] for name in vars(WaveRules())})
-    waves, trials = read_waves(Path(f"{out}.waves.csv")), read_trials(out)
-    answers = read_answers(Path(f"{out}.answers.csv"), may_be_empty=True)
-    history = json.loads(json.dumps(history_of(answers, record["compared_models"], rules)))
-    verdict = history[-1]["verdict"] if history else ""
-    if (history, verdict) != (record["history"], record["verdict"]):
-        return "the verdicts computed from these answers differ from those in the record."
-    open_after = {look["wave"]: {frozenset(pair) for pair in look["open"]} for look in history}
-    for wave in waves:
-        compared = {frozenset(match_of(t)) for t in wave.trials_of(trials) if t.model_1}
-        if asdict(wave) not in record["waves"] or not wave.is_in(trials):
-            return f"the trials of wave {wave.wave} do not match the record."
-        if not compared <= open_after.get(wave.wave - 1, compared):
-            return f"wave {wave.wave} compares models that the previous verdict no longer compared."
-    return ""
+    # A record contains lists instead of tuples
+    stored: list[dict[str, Any]] = json.loads(json.dumps(history))
+    return stored

@@ -280,19 +280,17 @@ def _waves(facts: StudyFacts) -> Iterator[Part]:
     step, record = facts.wave_step, facts.waves
     if not step or not record:
         return
-    yield Paragraph((strong(record["verdict"] or record["status"]),))
+    yield Paragraph((strong(record["status"]),))
     if record["verdict"]:
         table = Path(f"{step.out}.verdict.csv")
         yield from _picture(Path(f"{table}.png"), "evidence by number of participants")
         people = quantity(record["finished"], "participant")
         texts = [f"{people} finished, {record['excluded']} of them excluded."]
-        texts += [] if record["is_over"] else [record["status"]]
         if further := record["further_people"]:
             people = quantity(further, "more participant")
             texts.append(f"About {people} are needed if the evidence grows as it did so far.")
-        yield Paragraph(" ".join(texts))
-        text = "Shares of answers are biased, because waves stop when a difference is large."
-        yield Paragraph((link(table, "All matches"), ". ", text))
+        texts.append("Shares of answers are biased, because waves stop when a difference is large.")
+        yield Paragraph((link(table, "All matches"), ". ", " ".join(texts)))
     after = {row["wave"]: row for row in record["history"]}
     rows = []
     dropped: set[str] = set()

@@ -27,7 +27,7 @@ from contstim.experiments.analysis.families import (
     every_contrast,
     read_contrasts,
 )
-from contstim.experiments.design.waves import expected_size
+from contstim.experiments.design.waves import simulate_sizes
 from contstim.files.tables import columns_of, frame_of
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import read_stimuli
@@ -358,17 +358,19 @@ def _hopeless_tests(study: Study, numbers: StudyNumbers) -> Iterator[str]:
 
 def _expected_waves(step: DesignWaves, n_models: int) -> str:
     """Return sentences about the expected numbers of participants, items and hours."""
-    size = expected_size(step.rules, n_models, seed=step.seed)
+    people, items, decided = simulate_sizes(step.rules, n_models, seed=step.seed)
     trials = step.rules.trials_per_person + step.catch_per_group
-    hours = [people * trials * step.seconds_per_trial / 3600 for people in size.people]
+    sizes = np.ceil(np.percentile([people, items], (50, 80), axis=1))
+    texts = [
+        f"{n_people:,.0f} participants, {n_people * trials * step.seconds_per_trial / 3600:,.1f} "
+        f"hours of participants' time, and {n_items:,.0f} triplets"
+        for n_people, n_items in sizes
+    ]
     return (
-        f"Until a verdict, waves need about {size.people[0]:,} participants, {hours[0]:,.1f} hours "
-        f"of participants' time, and {size.items[0]:,} triplets for the pair of models that needs "
-        f"the most. One of five studies needs at least {size.people[1]:,} participants, "
-        f"{hours[1]:,.1f} hours and {size.items[1]:,} triplets. "
-        "In simulations with models and items like those of Golan et al. (2023), "
-        f"{size.decided:.0%} of the studies have a verdict after at most "
-        f"{step.rules.max_people:,} participants."
+        f"Until a verdict, waves need about {texts[0]} for the pair of models that needs the most. "
+        f"One of five studies needs at least {texts[1]}. In simulations with models and items like "
+        f"those of Golan et al. (2023), {decided.mean():.0%} of the studies have a verdict after "
+        f"at most {step.rules.max_people:,} participants."
     )
 
 

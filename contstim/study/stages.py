@@ -202,7 +202,8 @@ class _Wiring:
             return int(record.facts["triplets_per_pair"])
         values = section.values
         rules = WaveRules(**{name: values[name] for name in vars(WaveRules()) if name in values})
-        items = rules.items_per_match(max(1, comb(len(self._study.models), 2)))
+        n_matches = max(1, comb(len(self._study.models), 2))
+        items = ceil(rules.lists(0) * rules.trials_per_person / n_matches)
         # Reviewers may reject some of the triplets
         return items if not values.get("review") else ceil(1.25 * items)
 

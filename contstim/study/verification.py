@@ -21,13 +21,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.errors import ContstimError, InputError
+from contstim.experiments.analysis.e_values import read_answers
 from contstim.files.documents import read_json_object
 from contstim.files.files import checksum, is_file, is_record, visible_files
 from contstim.files.records import Record
 from contstim.files.tables import join_names
 from contstim.models.specifications import hub_commit
 from contstim.reporter import SILENT, Reporter
-from contstim.steps.waves import DesignWaves, contradiction
+from contstim.steps.waves import DesignWaves, history_of
 from contstim.study.handing_on.manifest import (
     ENVIRONMENT,
     MANIFEST,
@@ -166,14 +167,20 @@ def _verdicts(records: Iterable[Record]) -> Iterator[CheckedFile]:
     A wave is a set of participants. The verdict after a wave says which models are beaten so far.
     """
     for record in records:
-        if record.step == DesignWaves.name:
-            out = record.path.with_name(record.path.name.removesuffix(".meta.json"))
-            try:
-                why = contradiction(out, record.facts)
-            except (ContstimError, KeyError, ValueError) as error:
-                why = f"its verdicts cannot be computed: {error}"
-            if why:
-                yield CheckedFile(f"{out.as_posix()}.answers.csv", FileState.EDITED, why)
+        if record.step != DesignWaves.name:
+            continue
+        path = record.path.with_name(record.path.name.replace(".meta.json", ".answers.csv"))
+        why, facts = "", record.facts
+        try:
+            answers = read_answers(path, may_be_empty=True)
+            history = history_of(answers, facts["compared_models"], facts["alpha"], facts["margin"])
+            verdict = history[-1]["verdict"] if history else ""
+            if (history, verdict) != (facts["history"], facts["verdict"]):
+                why = "the verdicts computed from these answers differ from those in the record."
+        except (ContstimError, KeyError, ValueError) as error:
+            why = f"its verdicts cannot be computed: {error}"
+        if why:
+            yield CheckedFile(path.as_posix(), FileState.EDITED, why)
 
 
 def _unrecorded(visible: Iterable[Path], recorded: Collection[Path]) -> Iterator[CheckedFile]:

@@ -220,8 +220,6 @@ def test_first_wave_from_a_design(folder: Path) -> None:
     write_table(folder / "first.csv", trial_columns(design.trials))
     step = start(folder, first=folder / "first.csv")
     assert read_trials(step.out) == design.trials
-    with pytest.raises(InputError, match="multiple of 2, the number of groups"):
-        make_step(folder, first=folder / "first.csv", people_per_wave=3).run()
     twins = build_design(
         triplets=some_triplets(6, MODELS),
         groups=3,

@@ -332,7 +332,7 @@ def _slot(trial: Trial) -> tuple[Condition, int]:
     return trial.condition, trial.group
 
 
-def _used_texts(trials: Sequence[Trial]) -> set[str]:
+def used_texts(trials: Iterable[Trial]) -> set[str]:
     """Return the texts of trials and of the natural sentences of triplets, without end marks."""
     texts = {text for trial in trials for text in trial.bare}
     return texts | {trial.source.bare for trial in trials if trial.source}
@@ -356,7 +356,7 @@ def _unchanged_fillers(
     `counts` is (condition, group from 1) → target number of trials.
     """
     texts = {sentence.bare for sentence in natural}
-    used, vacant = _used_texts(placed), Counter(counts)
+    used, vacant = used_texts(placed), Counter(counts)
     unchanged = []
     for item in reviewed:
         kind = Kind.SHUFFLED if item.condition == Condition.CATCH else Kind.NATURAL
@@ -391,7 +391,7 @@ def draw_fillers(
     """
     of_pairs = [t for t in other_trials if t.condition is Condition.NATURAL_CONTROVERSIAL]
     same_length = bool(of_pairs) and all(len(t.sentence_1) == len(t.sentence_2) for t in of_pairs)
-    used = _used_texts(other_trials)
+    used = used_texts(other_trials)
     free = {s.bare: s for s in natural if s.bare not in used and s.words not in rejected}
     random_groups, catch_groups = (
         [group for (condition, group), n in missing.items() if condition is kind for _ in range(n)]

@@ -21,14 +21,13 @@ import hashlib
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, cycle, islice
-from math import ceil
-from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import numpy as np
 
 from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.analysis.e_values import Match, verdict_of
-from contstim.experiments.design.building import draw_fillers, triplet_trials
+from contstim.experiments.design.building import draw_fillers, triplet_trials, used_texts
 from contstim.experiments.design.population import PUBLISHED_KINDS
 from contstim.files.tables import read_rows
 from contstim.items.stimuli import CELL_READERS, Condition, Trial, content_id
@@ -77,10 +76,6 @@ class WaveRules:
         remaining = min(self.people_per_wave, self.max_people - people)
         return max(0, remaining // self.people_per_list)
 
-    def items_per_match(self, n_matches: int) -> int:
-        """Return the number of items that the first wave needs for each match."""
-        return ceil(self.lists(0) * self.trials_per_person / n_matches)
-
     def check(self) -> None:
         """Check that all lists of a wave can be complete.
 
@@ -122,8 +117,6 @@ class Wave:
         sha256: checksum of the identifiers of the wave's trials.
     """
 
-    TABLE: ClassVar[str] = "waves"
-
     wave: int
     first_list: int
     last_list: int
@@ -143,25 +136,22 @@ class Wave:
         return self.people // len(self.lists)
 
     @classmethod
-    def of(cls, number: int, trials: Sequence[Trial], people: int) -> Wave:
-        """Describe the trials of a wave; all lists get equally many people, at least one each."""
-        groups = [trial.group for trial in trials]
-        n_lists = max(groups) - min(groups) + 1
-        people = n_lists * max(1, people // n_lists)
+    def of(cls, number: int, trials: Sequence[Trial], people_per_list: int) -> Wave:
+        """Describe the trials of a wave."""
+        lists = {trial.group for trial in trials}
         compared = [trial for trial in trials if trial.model_1]
-        size = (len({*map(match_of, compared)}), len(compared))
-        names = "\n".join(sorted(f"{trial.group} {trial.trial_id}" for trial in trials))
-        checksum = hashlib.sha256(names.encode()).hexdigest()
-        return cls(number, min(groups), max(groups), people, *size, checksum)
+        size = (len(lists) * people_per_list, len({*map(match_of, compared)}), len(compared))
+        return cls(number, min(lists), max(lists), *size, trials_checksum(trials))
 
     def trials_of(self, trials: Iterable[Trial]) -> list[Trial]:
         """Select the trials of this wave from the trials of all waves."""
         return [trial for trial in trials if trial.group in self.lists]
 
-    def is_in(self, trials: Iterable[Trial]) -> bool:
-        """Return whether the trials of all waves contain the trials of this wave, unchanged."""
-        wave_trials = self.trials_of(trials)
-        return bool(wave_trials) and Wave.of(self.wave, wave_trials, self.people) == self
+
+def trials_checksum(trials: Iterable[Trial]) -> str:
+    """Return the checksum of the identifiers and groups of trials, in any order."""
+    names = "\n".join(sorted(f"{trial.group} {trial.trial_id}" for trial in trials))
+    return hashlib.sha256(names.encode()).hexdigest()
 
 
 def read_waves(path: Path) -> tuple[Wave, ...]:
@@ -210,49 +200,38 @@ def design_wave(
         TooFewItemsError: if a match has too few unused items.
         InfeasibleError: if there are too few sentences for catch trials.
     """
-    by_match = grouped((match_of(triplet), triplet) for triplet in triplets)
-    excluded = {*rejected, *(trial.source_id for trial in earlier)}
-    pools = {
-        (a, b): [t for t in by_match.get((a, b), []) if t.triplet_id not in excluded]
-        for a, b in map(sorted, matches)
-    }
-    schedule = _schedule(rules, pools, Counter(map(match_of, earlier)), people)
-    needed = Counter(chain.from_iterable(schedule))
-    missing = {m: n - len(pools[m]) for m, n in needed.items() if n > len(pools[m])}
-    if missing:
-        match = max(missing, key=missing.__getitem__)
-        total = max(len(by_match.get(m, [])) + n for m, n in missing.items())
-        raise TooFewItemsError(
-            f"The next wave needs {needed[match]} new items of {' × '.join(match)}, but only "
-            f"{len(pools[match])} are left. Search {total} triplets for each pair of models "
-            "(`per_pair` of [triplets]). Without this key, a study searches enough triplets.",
-            total,
-        )
+    items = [trial for t in triplets for trial in triplet_trials(t, twins=False)]
+    used = {*rejected, *(trial.source_id for trial in earlier)}
+    unused = grouped((match_of(item), item) for item in items if item.source_id not in used)
+    open_matches = [(min(match), max(match)) for match in matches]
+    schedule = _schedule(rules, open_matches, Counter(map(match_of, earlier)), people)
+    remaining_turns = Counter(chain.from_iterable(schedule))
     first = max((trial.group for trial in earlier), default=0) + 1
-    trials = []
+    trials: list[Trial] = []
     for group, turn in enumerate(schedule, first):
-        texts: set[str] = set()
-        shown_texts: set[str] = set()
+        of_list: list[Trial] = []
         for match in turn:
+            shown, texts = {text for item in of_list for text in item.bare}, used_texts(of_list)
             # The first item that shares no sentence with the list's other items. If there is none,
             # the first item whose synthetic sentences the list does not display yet
-            unused = pools[match]
+            of_match = unused.get(match, [])
             fitting = chain(
-                (t for t in unused if texts.isdisjoint(s.bare for s in t.sentences)),
-                (t for t in unused if shown_texts.isdisjoint(s.bare for s in t.sentences[1:])),
+                (item for item in of_match if texts.isdisjoint(used_texts([item]))),
+                (item for item in of_match if shown.isdisjoint(item.bare)),
             )
             item = next(fitting, None)
             if item is None:
+                needed = sum(match_of(item) == match for item in items) + remaining_turns[match]
                 raise TooFewItemsError(
-                    f"List {group} needs another item of {' × '.join(match)}, but each of the "
-                    f"{len(unused)} unused items has a synthetic sentence that the list already "
-                    "displays. Search more triplets (`per_pair` of [triplets]).",
-                    len(by_match[match]) + len(schedule),
+                    f"Too few items of {' × '.join(match)} are left for list {group}, which shows "
+                    f"no sentence twice. Search {needed} triplets for each pair of models "
+                    "(`per_pair` of [triplets]). Without this key, a study searches enough.",
+                    needed,
                 )
-            unused.remove(item)
-            texts |= {sentence.bare for sentence in item.sentences}
-            shown_texts |= {sentence.bare for sentence in item.sentences[1:]}
-            trials += [replace(t, group=group) for t in triplet_trials(item, twins=False)]
+            of_match.remove(item)
+            remaining_turns[match] -= 1
+            of_list.append(replace(item, group=group))
+        trials += of_list
     rng = np.random.default_rng([seed, first])
     n_catch = {(Condition.CATCH, first): catch_per_group}
     catch = [*draw_fillers(natural, [*earlier, *trials], n_catch, frozenset(), rng)]
@@ -309,28 +288,17 @@ def simulate_waves(
         yield verdict, people, items
 
 
-@dataclass(frozen=True)
-class ExpectedSize:
-    """People and items until a verdict, in simulated studies.
-
-    Attributes:
-        people: median and 80th percentile of the number of people.
-        items: median and 80th percentile of the number of items in the match with the most items.
-        decided: share of the simulated studies with a verdict.
-    """
-
-    people: tuple[int, int]
-    items: tuple[int, int]
-    decided: float
-
-
-def expected_size(
+def simulate_sizes(
     rules: WaveRules, n_models: int, *, simulations: int = 100, seed: int = 0
-) -> ExpectedSize:
+) -> FloatArray:
     """Simulate studies with models and items like those of Golan et al. (2023).
 
     The models of a simulated study are drawn from the nine models of experiment 1. Their accuracies
     and the variance of items are those measured on pairs of synthetic sentences.
+
+    Returns:
+        For each study: number of people, number of items in the match with the most items, and
+        whether there is a verdict, (3, simulations).
     """
     from scipy.special import ndtr
 
@@ -338,7 +306,6 @@ def expected_size(
     item_sd, *accuracies = PUBLISHED_KINDS[Condition.SYNTHETIC_SYNTHETIC][1:]
     strengths = _strengths(np.array(accuracies)) * np.sqrt(1 + item_sd**2)
     models = [str(number) for number in range(n_models)]
-    people, items, decided = [], [], 0
 
     def play(pair: ModelPair, n_lists: int, n_trials: int) -> FloatArray:
         signal = chosen[int(pair[0])] - chosen[int(pair[1])]
@@ -346,15 +313,12 @@ def expected_size(
         answers = rng.binomial(rules.people_per_list, p) / rules.people_per_list
         return np.asarray(2 * answers.mean(axis=1) - 1)
 
+    studies = []
     for _ in range(simulations):
         chosen = rng.choice(strengths, n_models, replace=n_models > len(strengths))
-        *_, (verdict, number, used) = simulate_waves(rules, models, play)
-        people.append(number)
-        items.append(max(used.values()))
-        decided += not verdict.open
-    sizes = np.ceil(np.percentile([people, items], (50, 80), axis=1)).astype(int).tolist()
-    (median, typical), (most_people, most_items) = sizes
-    return ExpectedSize((median, most_people), (typical, most_items), decided / simulations)
+        *_, (verdict, people, items) = simulate_waves(rules, models, play)
+        studies.append((people, max(items.values()), not verdict.open))
+    return np.array(studies, float).T
 
 
 def _strengths(accuracies: FloatArray) -> FloatArray:
