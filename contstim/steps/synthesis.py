@@ -207,14 +207,10 @@ def _sds_of(models: Sequence[Scorer], reporter: Reporter) -> dict[str, float]:
         return {}
     # Skip sentences with words that a model does not know: all unknown words have the same score
     generated = generate(2 * MAX_SENTENCES, seed=0)
-    sentences = [s for s in generated if all(m.knows(s.words).all() for m in models)]
-    sentences = sentences[:MAX_SENTENCES]
-    sds = natural_sds(models, sentences)
+    known = (s for s in generated if all(model.knows(s.words).all() for model in models))
+    sds = natural_sds(models, known)
     listed = ", ".join(f"{sds[m.name]:.3g} {m.convention.unit} ({m.name})" for m in models)
-    reporter.say(
-        f"Standard deviations of the scores of {len(sentences)} sentences of the embedded English: "
-        f"{listed}."
-    )
+    reporter.say(f"Standard deviations of scores of the embedded English: {listed}.")
     return sds
 
 
