@@ -37,7 +37,7 @@ def bound_onednn_memory() -> None:
 
     For each shape of its inputs, oneDNN prepares the computation of a product. By default, it
     caches 1,024 of these prepared computations, which take memory. Batches of a text rarely have
-    equal shapes, so a long training would use gigabytes.
+    equal shapes. So most batches add an entry, and a long training would use gigabytes.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
@@ -50,7 +50,7 @@ def use_onednn(model: torch.nn.Module) -> None:
     if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return
     for module in model.modules():
-        # Not subclasses, which may compute something else
+        # Skip subclasses of these layers, which may compute something else
         if type(module) in _FASTER:
             # Replace only the class, so that weights, names and hooks do not change
             module.__class__ = _FASTER[type(module)]
@@ -96,6 +96,9 @@ def _linear(
 
 
 def _product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return inputs · weightᵀ + bias; "none", [] and "" mean that no operation is fused."""
+    """Return inputs · weightᵀ + bias.
+
+    The arguments "none", [] and "" mean that oneDNN applies no activation function to the result.
+    """
     product: Tensor = torch.ops.mkldnn._linear_pointwise(inputs, weight, bias, "none", [], "")
     return product

@@ -1,4 +1,4 @@
-"""Precision of a network: its name, the tolerance of scores, and conversion to float32.
+"""Precision of a network's weights: name, tolerance of scores, and conversion to float32.
 
 In bfloat16 and float16, a sentence's score can differ by tenths of a nat between two batches.
 """
@@ -62,10 +62,10 @@ def tolerance_of(
 ) -> float:
     """Return the tolerance: the largest expected difference of a sentence's scores in two batches.
 
-    The difference is relative to the score. The tolerance is constant in float32. In a coarser
-    precision and for quantized networks, it is measured. A few sentences are scored one by one, and
-    again in one batch. The tolerance is then four times the largest relative difference, but at
-    least the rounding error of the precision.
+    The difference is relative to the score. The tolerance of float32 networks is `ROUNDING`. The
+    tolerance of all other networks (in a coarser precision, or quantized) is measured. A few
+    sentences are scored one by one, and again in one batch. The tolerance is then four times the
+    largest relative difference, but at least the rounding error of the precision.
     """
     coarse = any(_is_coarse(tensor.dtype) for tensor in network.parameters())
     if not coarse and not quantization_of(network):
@@ -83,15 +83,17 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
     """Convert a network's weights to float32 within a `with` statement.
 
     Weights are converted in place, and converted back after the statement, without loss. Float32
-    weights take twice the memory of 16-bit weights. Earlier results of the network must not be used
-    within the statement. For example, cached keys and values of a prefix must not be used.
+    weights take twice the memory of 16-bit weights. Within the statement, do not use earlier
+    results of the network, such as cached keys and values of a prefix, because their precision is
+    coarser.
 
     Quantized weights do not change. With int4 weights, the inputs of quantized layers are float32.
     With int8 weights, these inputs are rounded to eight bits.
 
     Raises:
-        ModelError: if memory is insufficient, or if a device map has put weights on disk or
-            outside the GPUs. After such an error, the network is unchanged.
+        ModelError: if memory is insufficient; or if a device map, which assigns the parts of a
+            network to devices, has put weights on disk or outside the GPUs. After such an error,
+            the network is unchanged.
     """
     tensors = (*network.parameters(), *network.buffers())
     coarse = [(tensor, tensor.dtype) for tensor in tensors if _is_coarse(tensor.dtype)]

@@ -74,9 +74,9 @@ def _remote_method(method: _Method) -> _Method:
 class RemoteModel(LanguageModel):
     """Scorer that workers have loaded.
 
-    A language model is a scorer whose scores are in nats. But the `RemoteModel` of every scorer is
-    an instance of `LanguageModel`. If its scores have another unit, `require_language_model`
-    refuses the instance, and its language-model methods raise errors.
+    Some scorers are not language models, because their scores are not in nats. Their `RemoteModel`
+    is nevertheless an instance of `LanguageModel`. `require_language_model` refuses this instance,
+    and its language-model methods raise errors.
 
     Use this class for scoring. A search would be slow, because it would wait for a worker at each
     step.

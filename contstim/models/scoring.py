@@ -88,7 +88,7 @@ def score_continuations(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """Return log p(words | words before them), (n_continuations, n_models), nats.
+    """Return log p(continuation | words before it), (n_continuations, n_models), nats.
 
     As in `score_sentences`, scores are saved, and an interrupted run can be resumed.
 
@@ -100,8 +100,8 @@ def score_continuations(
     stored_as = []
     for model in models:
         require_language_model(model, "A score of words given the words before them")
-        # The fingerprint is the key of scores in the store. A separate one keeps these scores apart
-        # from scores of whole sentences
+        # The store finds scores by the fingerprint. A separate fingerprint keeps scores of
+        # continuations apart from scores of whole sentences
         convention = model.convention
         fingerprint = f"{convention.fingerprint}-continuation"
         stored_as.append(replace(convention, end_scored=False, fingerprint=fingerprint))
@@ -159,8 +159,9 @@ def score_each(
         # Count cached scores as done, so that a resumed progress bar starts where it stopped
         report(model, len(texts) - len(missing))
         if isinstance(model, RemoteModel):
-            # Chunks end at multiples of CHUNK. An interrupted run saves only whole chunks. So a
-            # resumed run has the chunks of an uninterrupted run, and thus exactly its scores
+            # A score can depend slightly on the other sentences of its chunk. Chunks end at
+            # multiples of CHUNK, and an interrupted run saves only whole chunks. So a resumed run
+            # has the same chunks, and thus exactly the same scores, as an uninterrupted run
             borders = np.flatnonzero(np.diff(missing // CHUNK)) + 1
             for rows in np.split(missing, borders) if len(missing) else ():
                 chunk = tuple(distinct[row] for row in rows)
@@ -262,8 +263,8 @@ class ModelScores:
 
     Attributes:
         convention: entry of the model in a record, see `record_entry`.
-        log_probs: scores, (n_sentences,), in the convention's unit; None if terms were requested
-            instead.
+        log_probs: scores, (n_sentences,), in the convention's unit; None if `terms` were requested
+            instead of scores.
         terms: terms of each sentence's score; None if they were not requested.
         standard_errors: standard errors of the scores, (n_sentences,), in the convention's unit, 0
             for exact scores; None if they were not requested.
@@ -347,14 +348,18 @@ def term_table(
     * `sentence`, `model`
     * `position`: 0-based; the end of the sentence has the position after the last word
     * `word`
-    * `tokens`: number of tokens of the word; or, without `by_word`, `token`: text of the token
+    * `tokens` (with `by_word`): number of tokens of the word
+    * `token` (without `by_word`): text of the token
     * `log_prob` (nats), `surprisal` (nats), `surprisal_bits`
-    * `entropy`: entropy of the distribution that predicts the first token, nats; None if unknown
-    * `frequency`: Zipf value in English of the word without punctuation; None if unknown
+    * `entropy`: entropy of the distribution that predicts the row's first token, nats; None if
+      unknown
+    * `frequency`: Zipf value (log10 of the occurrences in 10^9 words of English) of the word
+      without punctuation; None if unknown
     """
     rows, table = [], tag_table(None)
     bare = {word: _AROUND_WORDS.sub("", word) for s in sentences for word in s.words}
-    known = bare if table.fits({*bare.values()}) else {}  # empty if not English
+    # Empty if the words are probably not English
+    known = bare if table.fits({*bare.values()}) else {}
     zipfs = {word: table.frequencies.zipf(bare[word]) for word in known if bare[word]}
     for sentence in sentences:
         for name, terms in scores.items():
@@ -387,10 +392,11 @@ def bounds_table(
 ) -> dict[str, list[Any]]:
     """Return a table of scores that have lower bounds, with a row for each model and sentence.
 
-    Under rules such as `chain-mixture`, the score is the log of a mean probability over orders of
-    the words. Its lower bound is the mean log-probability over these orders. The columns are
-    `sentence`, `model`, `log_prob`, `lower_bound` and `gap`. The last three are in nats, and `gap`
-    is `log_prob` - `lower_bound`.
+    Under rules such as `chain-mixture`, words are predicted in several orders. The score is the log
+    of the sentence's mean probability over these orders. The lower bound of the score is the
+    sentence's mean log-probability over the same orders. The columns are `sentence`, `model`,
+    `log_prob`, `lower_bound` and `gap`. The last three are in nats, and `gap` is `log_prob` -
+    `lower_bound`.
     """
     rows = [
         (sentence.text, model.name, score, bound, score - bound)

@@ -1,4 +1,4 @@
-r"""Text of an ARPA file: its sections, their columns, and the line of an error.
+r"""Text of an ARPA file: sections, columns of a section, and errors with line numbers.
 
 A section of trigrams has three columns: log10 probability, words, and log10 back-off weight. The
 weight may be missing in any line. The heading and a line of this section are
@@ -48,7 +48,7 @@ _MAX_EXCERPT = 80  # characters of a line in a message
 Columns: TypeAlias = "tuple[Float32Array, Float32Array, Any]"
 """Columns of a section: log10 probabilities, (size,); back-off weights, (size,); and words. The
 weight is 0 if a line has none. The words of unigrams are an Arrow array of bytes, (size,). The
-words of longer n-grams are indices into the words of the file, (size, order)."""
+words of longer n-grams are 0-based row numbers in the unigram section, (size, order)."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class ArpaText:
     path: Path | str
 
     def error(self, start: int, problem: str) -> ModelError:
-        """Return an error at the byte offset `start`; it contains the line and its number."""
+        """Return an error about the line at byte offset `start`, with the line and its number."""
         number = self.text.count(b"\n", 0, start) + 1
         line = self.text[start : start + 4 * _MAX_EXCERPT].partition(b"\n")[0]
         excerpt = line.decode(errors="backslashreplace")
@@ -80,7 +80,7 @@ class Section:
     Attributes:
         size: number of n-grams according to the header.
         counted_at: byte offset of the header line that contains `size`.
-        start: byte offset of the heading; equal to `stop` if the file has no such section.
+        start: byte offset of the heading; equal to `stop` if the file has no such heading.
         stop: byte offset of the end of the section.
     """
 
@@ -92,19 +92,22 @@ class Section:
     stop: int
 
     def error_in_row(self, row: int, problem: str) -> ModelError:
-        """Return an error for the n-gram in a row of the section, with its line."""
+        """Return an error about the line of the n-gram in row `row` of the section."""
         starts = (start for start, _ in self._lines())
         return self.file.error(next(s for i, s in enumerate(starts) if i == row), problem)
 
     def columns(self, words: Sequence[bytes] = ()) -> Columns:
-        """Read the columns; `words` are the words of the file, or empty for the unigram section.
+        """Read the columns.
+
+        Args:
+            words: words of the unigram section; empty if this section is the unigram section.
 
         Raises:
             ModelError: if the number of lines differs from the number in the header; or if a line
                 has the wrong columns, invalid numbers, or an unknown word.
         """
         text = self.file.text[self._body : self.stop]
-        # The first method is the fastest and suffices for files of most programs
+        # Unchanged text is parsed fastest, and suffices for files of most programs
         for normalise in (bytes, _add_weights, self._separate_by_tabs):
             try:
                 return self._parse(normalise(text), words)
@@ -174,7 +177,10 @@ class Section:
         return b"\n".join(lines)
 
     def _first_error(self, words: set[bytes]) -> ModelError:
-        """Return an error for the first invalid line; if there is none, for the number of lines."""
+        """Return an error about the first invalid line.
+
+        If all lines are valid, the error is about the number of lines, which differs from `size`.
+        """
         n_lines = 0
         for start, line in self._lines():
             if problem := self._problem(line.split(), words):
@@ -292,7 +298,14 @@ def _counts(file: ArpaText, start: int, stop: int) -> list[tuple[int, int]]:
 
 
 def _decode(content: bytes, path: Path | str) -> bytes:
-    """Return the decompressed text, with line feeds as line ends; it may be invalid UTF-8."""
+    """Return the decompressed text, with line feeds as line ends.
+
+    The text is not checked for valid UTF-8.
+
+    Raises:
+        ModelError: if the content cannot be decompressed, is in UTF-16 or UTF-32, or has a null
+            character.
+    """
     for magic, decompress in _COMPRESSED.items():
         if content.startswith(magic):
             try:

@@ -2,8 +2,8 @@
 
 There is a table for each order n, with a row for each n-gram. Rows are sorted by an integer key.
 The key encodes two numbers: the row of the first n-1 words in the table of order n-1, and the id of
-the last word. So n-grams whose first n-1 words are equal form one slice of the table. A binary
-search finds an n-gram. The module `training` shows an example.
+the last word. So n-grams with the same first n-1 words are in consecutive rows. A binary search
+finds an n-gram. The module `training` shows an example.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class NgramTables:
     The probability of a word is computed by Katz's back-off recursion, see the module `replace`.
     Values are added in float32 in the same sequence as in KenLM, so that each conditional
     probability equals KenLM's bit for bit. There is one exception: if back-off weights of a pruned
-    model make a probability larger than 1, KenLM returns the inverse. Sums over words are float64,
-    from left to right.
+    model make a probability p larger than 1, KenLM returns 1/p. Sums over words are float64, from
+    left to right.
 
     Attributes:
         words: vocabulary; the id of a word is its index.
@@ -93,9 +93,9 @@ class NgramTables:
 
     @cached_property
     def word_ids(self) -> dict[str, int]:
-        """Ids of words.
+        """Ids of words and of their alternative spellings.
 
-        `<unk>`, `<s>` and `</s>` are omitted, because such a word in a sentence is unknown.
+        `<unk>`, `<s>` and `</s>` are omitted: in a sentence, these strings are unknown words.
         """
         return with_spellings({word: id_ for id_, word in enumerate(self.words) if id_ > END})
 
@@ -108,13 +108,20 @@ class NgramTables:
         return (BEGIN, *map(self.word_ids.get, words, repeat(UNKNOWN)), END)
 
     def children(self, order: int, row: int) -> slice:
-        """Return the rows of all n-grams of an order n that begin with the (n-1)-gram in `row`."""
+        """Return the rows of all n-grams of order `order` that begin with a shorter n-gram.
+
+        The shorter n-gram has order - 1 words, and `row` is its row in the table of that order.
+        """
         size = len(self.words)
         bounds = np.searchsorted(self.orders[order - 1].keys, [row * size, (row + 1) * size])
         return slice(int(bounds[0]), int(bounds[1]))
 
     def find_one(self, order: int, prefix: int, word: int) -> int:
-        """Return the row of the (n-1)-gram in row `prefix` followed by `word`; -1 if missing."""
+        """Return the row of the n-gram of order `order` that ends in `word`; -1 if missing.
+
+        `prefix` is the row of the n-gram without its last word, in the table of the next lower
+        order.
+        """
         keys, key = self.orders[order - 1].keys, prefix * len(self.words) + word
         row = int(keys.searchsorted(key))
         return row if row < len(keys) and keys[row] == key else -1
@@ -126,7 +133,7 @@ class NgramTables:
 
     @cached_property
     def log10_prob(self) -> Callable[[tuple[int, ...]], float]:
-        """Function from the ids of at most `order` words to the last word's log10 probability."""
+        """Function from the ids of at most `order` words to log10 p(last word | words before)."""
         return lru_cache(_CACHED_NGRAMS)(partial(_log10_prob, self))
 
     def bigrams_ending_in(self, word: int) -> IntArray:

@@ -69,7 +69,7 @@ FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
 
 
 class DiscountWarning(UserWarning):
-    """Warning that the text is too small to estimate discounts, so that fixed ones are used."""
+    """Warning that the text is too small to estimate discounts. Fixed discounts are used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ class _Counts:
 
 
 def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
-    """Train an n-gram model on the words of sentences; end marks are not words.
+    """Train an n-gram model on the words of sentences; end marks such as full stops are ignored.
 
     Raises:
         InputError: if the order is not 1 to 6.
@@ -119,7 +119,7 @@ def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
     adjusted.append(counts[-1].raw)
     adjusted[0] = np.where(counts[0].begins, 0, adjusted[0])  # <s> is never predicted
     discounts = tuple(_discounts(a, n) for n, a in enumerate(adjusted, start=1))
-    # Occurrences of each word: at the start of a sentence, and at all positions
+    # Occurrences of each word: at the start of a sentence, and at other positions
     starts = np.bincount(tokens[1:][tokens[:-1] == BEGIN], minlength=len(words))
     columns = (starts, np.bincount(tokens, minlength=len(words)) - starts)
     initial, inner = (tuple(column.tolist()[END + 1 :]) for column in columns)
@@ -202,7 +202,7 @@ def _interpolate(
         prefixes = table.keys // n_words  # rows of u in the table of order n-1
         discount = np.array([0.0, *d])[np.minimum(a, 3)]  # (n_ngrams,): D(a(uw))
         total = np.bincount(prefixes, weights=a, minlength=n_contexts)  # A(u)
-        with np.errstate(invalid="ignore"):  # 0 / 0 if an n-gram is not a context
+        with np.errstate(invalid="ignore"):  # 0 / 0 if no n-gram of the text has context u
             weight = np.bincount(prefixes, weights=discount, minlength=n_contexts) / total
         lower = (a - discount) / total[prefixes] + (weight[prefixes] * lower[table.suffixes])
         weights.append(np.where(total > 0, weight, 1.0))

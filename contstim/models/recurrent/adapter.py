@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 Words: TypeAlias = tuple[int, ...]
-"""Word numbers in reading order."""
+"""Numbers of words, in the order in which the network reads the words."""
 
 
 class RecurrentModel(WordModel):
@@ -40,9 +40,9 @@ class RecurrentModel(WordModel):
 
     The network reads the words of the sentence, case-sensitively. The network also reads the end
     mark, such as a full stop, if the vocabulary contains the end mark. If `end_mark` is False, the
-    network does not read end marks. All words outside the vocabulary are one unknown word.
-    Log-probabilities are float32 numbers, normalised over the whole vocabulary. They are summed in
-    float64.
+    network does not read end marks. All words outside the vocabulary count as the same unknown
+    word. Log-probabilities are float32 numbers, normalised over the whole vocabulary. They are
+    summed in float64.
     """
 
     _cache_size: ClassVar[int]  # number of cached results of `_read_words`
@@ -100,9 +100,10 @@ class RecurrentModel(WordModel):
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements`; one pass yields upper bounds for all words.
 
-        A candidate is one of the words. Each term of the score, log p of a word or of the end, is
-        computed from states of the network. The bound is the sum of the terms whose states have not
-        read the candidate. The omitted terms are never positive. The bound is also the estimate.
+        A candidate is one of `words`. Each term of the score, log p of a word or of the end, is
+        computed from states of the network. The sum of the terms whose states have not read the
+        candidate is an upper bound of the score, because the omitted terms are never positive. The
+        bound is also used as the estimate of the score.
         """
         all_bounds, prefix_log_prob = self._bounds(*self._around(sentence, position))
         bounds = all_bounds[self._words.numbers(words)]
@@ -132,7 +133,8 @@ class RecurrentModel(WordModel):
     def _read_words(self, words: Words, *, backwards: bool = False) -> tuple[Any, ...]:
         """Return the states after the boundary and after each of m words, (m + 1, hidden).
 
-        Also return the last state of all layers, from which the network can read on.
+        Also return the state of all layers after the last word. From this state, the network can
+        continue to read.
         """
         with computing():
             ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
@@ -158,7 +160,10 @@ class RecurrentModel(WordModel):
         """
 
     def _around(self, sentence: Sentence, position: int) -> tuple[Words, Words]:
-        """Return the words before and after a position; an end mark may be the last word."""
+        """Return the words before and after a position.
+
+        If the network reads the sentence's end mark, the end mark is the last word.
+        """
         sentence.check_position(position)
         ids = tuple(self._words.numbers(self._with_mark(sentence).words).tolist())
         return ids[:position], ids[position + 1 :]
@@ -246,7 +251,8 @@ class BothSidesModel(RecurrentModel):
     word at the position.
 
     All candidates `x` in `a b x d` share the states that have not read the candidate. L and R are
-    left and right states, and `|` is the boundary. The four terms of the score are
+    left and right states, and `|` is the boundary. `earlier` and `later` are variables in
+    `_term_writer`. The four terms of the score are
 
         term            left state       right state       computed
         log p(a | …)    L(|)             R(| d x b)        right stack for each candidate: `earlier`
@@ -327,11 +333,11 @@ def load_recurrent(
         name: name of the model; by default the path of the folder.
         family: required kind, `rnn`, `lstm` or `bilstm`; empty for any.
         device: see `resolve_device`.
-        end_mark: whether end marks in the vocabulary are read.
+        end_mark: whether the network reads those end marks that are in its vocabulary.
 
     Raises:
-        ModelError: if the folder has no complete model, if the model is of another kind, or if the
-            device does not exist.
+        ModelError: if the folder has no complete model, if the model is not of the kind `family`,
+            or if the device does not exist.
     """
     network, words = read_folder(location)
     kind = network.shape.kind

@@ -11,7 +11,7 @@ outside the vocabulary have number 1. Suppose that the words of `The dog sleeps`
 A bidirectional network has two stacks of layers. It predicts word i from one state of each stack:
 
     forwards   0  7  4        last number read by the forward state of words 0, 1, 2
-    backwards  4  9  0        last number read by the backward state; it begins with 0 on the right
+    backwards  4  9  0        last number read by the backward state; reading begins on the right
     predicts   7  4  9
 
 With many words, a softmax takes more time than the rest of the network. In the adaptive softmax
@@ -19,7 +19,7 @@ With many words, a softmax takes more time than the rest of the network. In the 
 probability over the frequent words and a few clusters of rarer words. A smaller softmax distributes
 the probability of a cluster over its words. Training and scoring use the same softmax.
 
-A model on disk is a folder of three files. None of them can execute code:
+A model on disk is a folder of three files, none of which can execute code:
 
     recurrent.json     kind and sizes
     model.safetensors  weights
@@ -60,8 +60,8 @@ _MAX_ENDS = 100  # maximum number of borders of clusters, including 0 and the nu
 class _PlainLinear(nn.Linear):
     """Linear layer that `use_onednn` does not change.
 
-    oneDNN rounds sums differently. With oneDNN, training with an unchanged seed would give
-    different weights.
+    oneDNN and PyTorch's default library round sums differently. So with the same seed, training
+    with oneDNN would give other weights than training without it.
     """
 
 

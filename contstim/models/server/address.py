@@ -39,7 +39,8 @@ class ServerAddress:
         tolerance: maximum difference between scores of one sentence in two requests, relative to
             the score.
         window: maximum number of tokens of an input; None to use the server's value.
-        max_tokens: number of tokens to generate after a scored text, 0 or 1. Some servers need 1.
+        max_tokens: number of tokens to generate after a scored text, 0 or 1. Some servers refuse
+            0, others refuse 1.
         draft: specification of a local model with similar scores, which ranks candidates in a
             search; None for no such model.
     """
@@ -81,7 +82,7 @@ def parse_address(location: str) -> ServerAddress:
     """
     url, _, fragment = location.partition("#")
     model, _, options = fragment.partition("?")
-    # Search the whole URL, since a password may contain a slash
+    # Search the whole URL, not only the part before the path: a password may contain a slash
     if "@" in url or "?" in url:
         raise ModelError(
             "The address of a server must not contain a user, a password or a query, because the "
@@ -124,8 +125,8 @@ def parse_address(location: str) -> ServerAddress:
 def key_of(address: ServerAddress) -> str | None:
     """Return the key for a server from the environment, or None.
 
-    The variable of the server (`CONTSTIM_SERVER_KEY_API_EXAMPLE_COM` for `api.example.com`) has
-    priority over the variable for all servers.
+    A variable for this server, such as `CONTSTIM_SERVER_KEY_API_EXAMPLE_COM` for
+    `api.example.com`, has priority over `CONTSTIM_SERVER_KEY`, the variable for all servers.
     """
     return os.environ.get(host_variable(address)) or os.environ.get(KEY_VARIABLE) or None
 

@@ -38,7 +38,7 @@ FIRST_PATIENCE = 10.0
 """
 
 FORMAT_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Errors of a function when it parses a response of unexpected format."""
+"""Errors that parsing functions raise for a response of unexpected format."""
 
 _FIRST_PAUSE, _MAX_PAUSE = 0.5, 30.0  # seconds
 _TEMPORARY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -53,7 +53,7 @@ class ServerFaultError(ModelError):
         address: address of the server.
         fault: reason, as a clause.
         detail: details and remedy.
-        status: HTTP status, if the server refused a request.
+        status: HTTP status of the refused request; 200 if the server refused no request.
     """
 
     def __init__(self, address: str, fault: str, detail: str, status: int = 200) -> None:
@@ -84,7 +84,7 @@ class Client:
     def __init__(self, address: ServerAddress) -> None:
         self.address = address
         key, stack = key_of(address), ExitStack()
-        # The event loop needs its own thread, because a notebook already runs a loop in this thread
+        # The event loop has its own thread, because in a notebook, this thread already runs a loop
         self._portal = stack.enter_context(start_blocking_portal())
         http = httpx2.AsyncClient(
             headers={"Authorization": f"Bearer {key}"} if key else None,

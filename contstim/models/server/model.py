@@ -40,7 +40,8 @@ class ServerModel(SubwordModel):
         tokenizer: `transformers` tokenizer of the model.
         context: text before the sentence; None for the default.
         name: name of the model, by default the address.
-        config: `transformers` configuration of the network or of its text part; None if unknown.
+        config: `transformers` configuration of the network, or, if the network also processes
+            images or sound, of its text part; None if unknown.
         draft: local model with similar scores, which ranks candidates in a search; None for no such
             model.
         connected: whether to use the server; if False, the model can only tokenize.
@@ -110,7 +111,7 @@ class ServerModel(SubwordModel):
         return self._draft
 
     def for_another_search(self) -> Self:
-        """See `Scorer.for_another_search`; only the local draft model is copied."""
+        """See `Scorer.for_another_search`; the copy has its own draft model and the same client."""
         model = copy(self)
         model._draft = self._draft and self._draft.for_another_search()
         return model
@@ -155,7 +156,9 @@ def check_server(location: str, *, trust_remote_code: bool = False) -> None:  # 
 def load_server(
     location: str, *, name: str, loading: Loading = DEFAULT_LOADING, context: str | None = None
 ) -> ServerModel:
-    """Load the tokenizer of a served model, and test its server.
+    """Load the tokenizer of a served model, and test the server that serves the model.
+
+    If `loading.weights` is False, the server is not used, and the model can only tokenize.
 
     Raises:
         ModelError: see `parse_address` and `ServerModel`; or if the tokenizer cannot be loaded.
