@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def check_rule(checkpoint: Checkpoint, rule: str, rules: Iterable[str]) -> None:
-    """Check that models of the checkpoint's kind (causal or masked) have a rule.
+    """Check that models of the checkpoint's kind (causal or masked) have a scoring rule.
 
     Raises:
         ModelError: if the rule is not in `rules`.
@@ -111,7 +111,7 @@ class SubwordModel(LanguageModel):
         if not self._begin_again:
             return super().with_context(text)
         model = self.for_another_search()
-        vars(model).pop("convention", None)  # a cached property
+        vars(model).pop("convention", None)  # cached; describes the old context
         model._begin_with(text, *self._begin_again)
         return model
 
@@ -185,9 +185,10 @@ class SubwordModel(LanguageModel):
     ) -> FloatArray:
         """Return the sum of log p over the tokens of each continuation, (n_continuations,), nats.
 
-        These are the tokens of the words from `Continuation.start` on, without the end mark. The
-        function `terms` receives rows of tokens, one for each sentence. It yields log p of the
-        tokens of each row; zeros may follow.
+        The tokens of a continuation are those of its sentence's words from `Continuation.start` on,
+        without the end mark. The function `terms` receives one row of tokens for each sentence: the
+        tokens of all words, without the end mark. For each row, it yields log p of the row's
+        tokens; zeros may follow.
         """
         encodings = self._encode([item.sentence for item in continuations], end_apart=True)
         words = [[w for w in encoding.word_of if w != END_MARK] for encoding in encodings]
@@ -211,14 +212,16 @@ class SubwordModel(LanguageModel):
     def _in_place(self, words: Sequence[str], frame: Place) -> WordTokens:
         """Return the tokens of each word at a kind of position (first, inner or last).
 
-        `frame` describes the kind by an example, a short sentence and a position; see `Place`.
+        `frame` is an example of such a position: a short sentence and a 0-based position in it; see
+        `Place`.
         """
         return self._cut_words(as_tuple(words), frame)
 
     def _rewritten(self, sentence: Sentence, position: int, words: Sequence[str]) -> list[Encoding]:
         """Tokenize the sentence once for each word, with this word at the position."""
-        # Usually, only the tokens of the replaced word change. Other tokens can change if a token
-        # can extend across words or, at the last position, into the end mark
+        # Usually, only the tokens of the replaced word change. Other tokens can change if tokens of
+        # this tokenizer can extend across words. They can also change if the replaced word is the
+        # last one, because a token can extend into the end mark
         if not self._words_are_independent or position == len(sentence) - 1:
             return self._encode([sentence.replace(position, word) for word in words])
         encoding = self._encoded(sentence)

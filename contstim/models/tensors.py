@@ -1,11 +1,13 @@
 """Tensors of networks: device maps, files and fingerprints.
 
 A device map assigns the parts of a network to devices, memory or disk, and `accelerate` distributes
-the parts. Weights that are offloaded to memory or disk are placeholders (meta tensors). A hook
-copies their values to the computing device when the layer runs.
+the parts. If weights are offloaded to memory or disk, the network contains placeholders (meta
+tensors) instead of them. When a layer runs, a hook copies the values of its weights from memory or
+disk to the computing device.
 
-`bitsandbytes` quantizes the weights of all linear layers except the output layer. 8-bit weights
-have one scale for each row. 4-bit weights have one scale for every 64 weights.
+`bitsandbytes` quantizes the weights of all linear layers except the output layer. Each quantized
+weight is multiplied by a scale. With 8 bits, the weights in one row of a weight matrix share a
+scale. With 4 bits, every 64 weights share a scale.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ def placement_options(loading: Loading, offload: str) -> dict[str, Any]:
             load_in_8bit=loading.quantize == "int8",
             load_in_4bit=loading.quantize == "int4",
             # With "nf4", the 16 values that a 4-bit weight can have are quantiles of a normal
-            # distribution. Weights are approximately normally distributed
+            # distribution. These values suit the weights, which are approximately normal
             bnb_4bit_quant_type="nf4",
             bnb_4bit_compute_dtype=getattr(torch, loading.dtype),
         )
@@ -77,7 +79,9 @@ def check_map(location: str, network: torch.nn.Module, device_map: Mapping[str, 
     names_by_weight: dict[int, dict[str | int, str]] = {}  # weight id -> device -> a name
     for name, weight in network.named_parameters(remove_duplicate=False):
         parts = [part for part in device_map if not part or f"{name}.".startswith(f"{part}.")]
-        if parts:  # the longest name applies; `transformers` refuses weights without a device
+        # Of several matching names, the longest applies. A weight without a matching name is not
+        # checked here, because `transformers` refuses it
+        if parts:
             names_by_weight.setdefault(id(weight), {})[device_map[max(parts, key=len)]] = name
     for names in names_by_weight.values():
         if len(names) > 1:

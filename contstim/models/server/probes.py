@@ -9,8 +9,8 @@ Servers may have faults that give wrong scores without an error. A server may
 
 So a few short texts, the probes, are scored first. For each token of a probe, the server echoes a
 value, the token's log-probability. When the server generates text, it also reports the likeliest
-next tokens, the alternatives, with their values. The echoed values are compared with these. In
-this example, every text begins with the token BOS:
+next tokens, the alternatives, with their values. The echoed values are compared with the values of
+the alternatives. In this example, every text begins with the token BOS:
 
     tokens sent                    BOS     The     garden    er
     value echoed                   none    -2.1    -7.3     -0.4
@@ -19,8 +19,9 @@ this example, every text begins with the token BOS:
     alternatives after BOS The garden                        -0.4
 
 If a token is among the alternatives, its echoed value must equal the reported value. The echoed
-value of any other token must be lower than all reported values. Some probes consist only of
-reported alternatives, so that all values of these probes are known.
+value of any other token must be lower than all reported values (for one exception, see `_least`).
+Some probes are built from reported alternatives, token by token, so that the expected value of each
+of these tokens is known.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def fingerprint(service: ScoringService, *facts: object) -> str:
     Scores of probes are rounded so coarsely that differences within the tolerance rarely change the
     hash. If the hash changes, sentences are scored again.
     """
-    # The tolerance is relative. On a logarithmic scale, it is equal for all scores
+    # The tolerance is a proportion of a score. On a logarithmic scale, a proportion is the same
+    # distance for all scores, so one rounding step fits all of them
     sizes = np.clip([-score_of(values) for _, values in service.probes], 1e-3, 1e6)
     share = 4 * service.address.tolerance
     steps = [round(math.log(size) / share) for size in sizes.tolist()]
@@ -72,7 +74,7 @@ def fingerprint(service: ScoringService, *facts: object) -> str:
 
 
 def check_unchanged(service: ScoringService) -> None:
-    """Refuse a server whose model or format has changed since the tests.
+    """Refuse a server if values of probes have changed since `probe_server` tested it.
 
     Raises:
         ServerFaultError: if a value of the first two probes has changed by more than the tolerance.
@@ -163,7 +165,8 @@ def _check_texts(service: ScoringService, rows: Sequence[Tokens]) -> None:
     service.echo(rows)
     for text, reported in zip(_TEXTS, service.texts, strict=True):
         expected, actual = _without_spaces_and_case(text), _without_spaces_and_case(reported)
-        # Some servers report the generated text instead of the sent text
+        # A text of at most half the expected length is accepted, because some servers report the
+        # generated text instead of the sent text
         if expected not in actual and 2 * len(actual) > len(expected):
             service.refuse(
                 "it and the tokenizer decode tokens to different texts",
@@ -277,7 +280,8 @@ def _check_reported(
     """Compare the echoed values of a row's last tokens with the reported alternatives.
 
     `reported` contains the alternatives for each of these tokens. A token among the alternatives
-    must have its reported value. Any other token must be less likely than all alternatives.
+    must have its reported value. The value of any other token must not exceed the value that
+    `_least` returns for the alternatives. Deviations up to the tolerance are allowed.
     """
     allowed = tolerance_in_nats(score_of(values), service.address.tolerance)
     begin = len(row) - len(reported)
@@ -325,8 +329,8 @@ def _check_unlikely(
 def _least(alternatives: dict[int, float]) -> float:
     """Return the value that no token outside the alternatives may exceed, nats.
 
-    This is the second-lowest reported value. The lowest reported value may belong to the sampled
-    token, which is always reported.
+    This is the second-lowest reported value. The lowest value does not count: it may belong to the
+    sampled token, which servers report even if unreported tokens are likelier.
     """
     return min(sorted(alternatives.values())[1:], default=0.0)
 
@@ -336,8 +340,8 @@ def _check_beginning(service: ScoringService, row: Tokens, values: FloatArray) -
     try:
         (without,) = service.echo([row[1:]])
     except ServerFaultError:
-        # The server adds a missing first token. This addition changes no score, because rows to
-        # score always begin with the context
+        # The response does not match the request, because the server adds a missing first token.
+        # This addition changes no score, because rows to score always begin with the context
         return
     if np.abs(without[1:] - values[2:]).max() < _SAME:
         detail = "Without the first token of a text, the values of all later tokens do not change."

@@ -283,7 +283,8 @@ class ScoringService:
                 detail = f"Its identity was {self._identity!r} and is now {identity!r}. {ONE_MODEL}"
                 self.refuse(CHANGED, detail)
             self._identity = identity
-            # Check the total number of tokens last, since errors of rows are more specific
+            # Check the total number of tokens after the rows, since an error message about one row
+            # is more specific
             for row, (row_values, ids, text) in zip(sent, echoed, strict=True):
                 values.append(self._check_row(row, row_values, ids))
                 self.texts.append(text)
@@ -296,7 +297,8 @@ class ScoringService:
         """Return the likeliest next tokens after each prefix, with their log-probabilities, nats.
 
         Raises:
-            ServerFaultError: if a value is not a log-probability; or see `Client.ask_all`.
+            ServerFaultError: if a value is not a log-probability; for other reasons, see
+                `Client.ask_all`.
             ModelError: see `Client.ask_all`.
         """
         dialect = self.dialect

@@ -172,18 +172,18 @@ def train_acceptability(
 ) -> list[Training]:
     """Fine-tune classifiers, and save them in the folders `restart-1`, `restart-2`, ….
 
-    Each restart trains one classifier. The training sentences and the validation sentences are the
-    same in all restarts; see `split_sentences`. The seed increases by 1 per restart. The seed
-    determines the initial weights of the classification head, the order of sentences, and dropout.
-    Each folder also gets `training.json` with the losses of each epoch, and `curve.png` with the
-    perplexities, exp(loss). A finished restart is not repeated. An interrupted restart is resumed
-    from its last checkpoint.
+    Each restart trains one classifier. The sentences are divided once, by `split_sentences`, so all
+    restarts have the same training sentences and the same validation sentences. The seed increases
+    by 1 per restart. The seed of a restart determines the initial weights of the classification
+    head, the order of sentences, and dropout. Each folder also gets `training.json` with the losses
+    of each epoch, and `curve.png` with the perplexities, exp(loss). A finished restart is not
+    repeated. An interrupted restart is resumed from its last checkpoint.
 
     Args:
         sentences: labelled sentences, including those for validation.
         out: folder that contains the folders of the restarts.
         restarts: number of restarts.
-        network: network to fine-tune.
+        network: network to fine-tune; by default `bert-base-cased`.
         training: settings of the training.
         device: see `train_network`.
         precision: see `train_network`.
@@ -262,13 +262,13 @@ def classifier_task(
 
 
 def _rows(checkpoint: Checkpoint, sentences: Sequence[LabelledSentence]) -> list[IntArray]:
-    """Encode each sentence as a row: its label, and at most as many tokens as the network reads."""
+    """Encode each sentence as a row: its label, then its tokens, truncated to the window."""
     special = set(checkpoint.tokenizer.all_special_ids)
     rows = []
     read = tokens_of_texts(checkpoint.tokenizer, sentences)
     for sentence, tokens in zip(sentences, read, strict=True):
         row = tokens[: checkpoint.window or len(tokens)]
         if len(row) < len(tokens) and tokens[-1] in special:
-            row[-1] = tokens[-1]  # a truncated row must also end with the special token
+            row[-1] = tokens[-1]  # a truncated row must also end with this special token
         rows.append(np.array([sentence.acceptable, *row], np.int64))
     return rows

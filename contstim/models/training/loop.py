@@ -224,7 +224,7 @@ class Trainer:
         return Epoch(total / count, loss, count, *spent, trained)
 
     def _check(self, loss: float, step: int) -> None:
-        """Refuse a loss from which the training cannot recover."""
+        """Raise an error if a loss is nan or larger than `_LARGEST_LOSS`."""
         if not loss < _LARGEST_LOSS:  # also true for nan
             rate = self.settings.learning_rate
             raise ModelError(
@@ -293,7 +293,11 @@ def _restore_generators(states: tuple[Tensor, ...], device: str) -> None:
 
 @contextmanager
 def seeded(seed: int, stage: int, device: str) -> Iterator[None]:
-    """Within a `with` statement, seed torch's random numbers from a seed and a stage."""
+    """Within a `with` statement, seed torch's random numbers from a seed and a stage of the run.
+
+    The constant `BUILDING` is an example of a stage. After the statement, the states of the random
+    generators are those from before the statement.
+    """
     gpus = [torch.cuda.current_device()] if device.startswith("cuda") else []
     with torch.random.fork_rng(gpus):
         torch.manual_seed(int(np.random.SeedSequence([seed, stage]).generate_state(1)[0]))

@@ -2,10 +2,10 @@
 
 The record is `training.json`, a file with the settings, the losses of each epoch, and computing
 times. The checkpoint is a safetensors file with the weights, the best weights so far and AdamW's
-moments. The metadata of the checkpoint contain the settings, and the losses of each epoch (the
-curve), as text. The checkpoint is replaced after every epoch, and every five minutes within an
-epoch. The previous checkpoint remains until the new checkpoint is complete. The tensors have these
-names:
+moments. The metadata of the checkpoint contain, as JSON, the settings, the losses of each epoch
+(the curve), and the state of an unfinished epoch (`Trainer.part`). The checkpoint is replaced after
+every epoch, and every five minutes within an epoch. The previous checkpoint remains until the new
+checkpoint is complete. The tensors in the checkpoint have these names:
 
     weights/NAME                  weight NAME of the network
     best/NAME                     weight NAME after the best epoch
@@ -140,7 +140,8 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
     run = _read_run(path)
     trainer.curve = tuple(Epoch(**epoch) for epoch in run["curve"])
     trainer.part = tuple(run["part"])
-    # Group tensors by the first part of their names. Any group other than these three is a moment
+    # Group tensors by the first part of their names. Each group other than the following three
+    # contains a moment of AdamW, such as `exp_avg`
     parts: dict[str, dict[str, Any]] = {"best": {}, "weights": {}, "chance": {}}
     for key, tensor in safetensors.torch.load_file(path).items():
         part, _, name = key.partition("/")

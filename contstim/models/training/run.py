@@ -161,9 +161,9 @@ def train_task(
 
     A finished run is not repeated.
 
-    `build` makes the task from the training sentences. `validation` are the sentences for
-    validation; if it is None, a part of `sentences` is held out for validation. For other arguments
-    and errors, see `train_network`.
+    `build` makes the task from the training sentences. `settings` are the settings of the training.
+    `validation` contains the sentences for validation. If `validation` is None, a part of
+    `sentences` is held out for validation. For other arguments and errors, see `train_network`.
     """
     device_name = resolve_device(device)
     bf16 = _computes_in_bf16(precision, device_name)
@@ -228,7 +228,8 @@ def _run(
                 lambda: record.write_checkpoint(out, identity, trainer),
             )
     except ModelError:
-        # Without a finished epoch, the checkpoint is useless
+        # Without a finished epoch, the checkpoint contains no result. Remove it, so that the folder
+        # can be used with other settings
         if not trainer.curve:
             record.forget_checkpoint(out)
             with suppress(OSError):  # if the folder has other files
@@ -239,7 +240,10 @@ def _run(
 def split_sentences(
     sentences: Sequence[_Sentence], settings: TrainingSettings
 ) -> tuple[list[_Sentence], list[_Sentence]]:
-    """Return the sentences for training, and the sentences for validation (at least one)."""
+    """Divide sentences at random, by the seed of the settings, for training and validation.
+
+    At least one sentence is for validation. Both parts keep the order of the sentences.
+    """
     order = np.random.default_rng(settings.seed).permutation(len(sentences))
     n_held_out = max(1, round(settings.validation * len(sentences)))
     rows = np.sort(order[n_held_out:]), np.sort(order[:n_held_out])

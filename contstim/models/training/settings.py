@@ -86,7 +86,7 @@ class TrainingSettings(_Settings):
 
 @dataclass(frozen=True)
 class RecurrentSettings(_Settings):
-    """Settings of a recurrent network over words, by default with the sizes of the 2023 study.
+    """Settings of a recurrent network over words, by default with the sizes of Golan et al. (2023).
 
     Raises:
         InputError: if a value is out of range.
@@ -108,13 +108,13 @@ class TransformerSettings(_Settings):
     Attributes:
         kind: `gpt2` (byte-level BPE) or `bert` (WordPiece).
         window: maximum number of tokens, including special tokens.
-        mask_share: for `bert`, proportion of tokens that training masks. By default, it is random
-            for each sentence, from one token to all tokens.
+        mask_share: for `bert`, proportion of tokens that training masks. By default, a random
+            proportion is drawn for each sentence. At least one token is masked, at most all tokens.
         masking: for `bert`, weights of masked tokens in the loss. With `plain`, the weights are
             equal. With `any-order`, the weights and the loss are those of masked diffusion. In
             masked diffusion, a fully masked sentence is unmasked token by token. The loss estimates
-            the surprisal per token, averaged over all orders of the tokens. This average is an
-            upper bound of the sentence's surprisal per token.
+            the surprisal per token, averaged over all orders in which the tokens can be unmasked.
+            This average is an upper bound of the sentence's surprisal per token.
 
     Raises:
         InputError: if a value is out of range.

@@ -124,14 +124,14 @@ def draw_hidden(words: Tensor, share: float | None) -> Tensor:
 
 
 def over_orders(answers: Tensor, hidden: Tensor, words: Tensor) -> Tensor:
-    """Estimate a sentence's log-probability, averaged over all orders of its tokens.
+    """Estimate a sentence's log-probability, averaged over all orders of predicting its tokens.
 
-    In an order, each token is predicted from the tokens before it in this order. The estimate is a
-    sum with one part for each token. m of a row's n tokens are hidden at random, where m is uniform
-    from 1 to n. n/m times the sum of the m hidden tokens' log-probabilities is an unbiased estimate
-    of the average. See Hoogeboom et al. (2022, *Autoregressive diffusion models*, the
-    order-agnostic objective) and Nie et al. (2025, *Large language diffusion models*, equations 3
-    and 6).
+    For each order, a token is predicted from the tokens that come before it in this order. Training
+    hides m random tokens of a row's n tokens, where m is uniform from 1 to n. n/m times the sum of
+    the m hidden tokens' log-probabilities is an unbiased estimate of the average. This function
+    returns the parts of this sum: n/m times the log-probability of each hidden token. See Hoogeboom
+    et al. (2022, *Autoregressive diffusion models*, the order-agnostic objective) and Nie et al.
+    (2025, *Large language diffusion models*, equations 3 and 6).
 
     Args:
         answers: log p of the hidden tokens, row by row, (n_hidden,), nats.
@@ -185,8 +185,8 @@ def train_tokenizer(
     the text yields, at most 8,000. `window` is the maximum number of tokens of the network's input.
 
     Raises:
-        InputError: if the text cannot yield `size` tokens, because it is too short or has too many
-            distinct characters.
+        InputError: if the text cannot yield exactly `size` tokens: it is too short for so many
+            tokens, or single characters (for GPT-2, the 256 bytes) alone need more tokens.
     """
     tokenizer = {"gpt2": _byte_level_bpe, "bert": _word_piece}[kind](sentences, size or 8_000)
     if size is not None and len(tokenizer) != size:
@@ -220,10 +220,10 @@ def _byte_level_bpe(sentences: Iterable[Sentence], size: int) -> Any:
 def _word_piece(sentences: Sequence[Sentence], size: int) -> Any:
     """Train a WordPiece tokenizer, reproducibly.
 
-    The library `tokenizers` breaks ties between equally frequent pairs of tokens by token id. It
-    numbers characters inside words in the order of a hash table, which differs between processes.
-    Here, these characters are passed as special tokens in alphabetical order, so their ids are
-    always the same.
+    The library `tokenizers` breaks ties between equally frequent pairs of tokens by token id. For
+    characters inside words (tokens such as `##a`), the library chooses ids in the order of a hash
+    table, and this order differs between processes. Here, these characters are passed as special
+    tokens in alphabetical order, so their ids are the same in all processes.
     """
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
     from transformers import BertTokenizer
