@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 FEW_NEW_WORDS = "few new words do not reach"
-"""Beginning of the stored reason if a search found no sentence with few new words."""
+"""Beginning of the stored reason if no sentence with few new words had enough disagreement.
+
+For example, "few new words do not reach 3 nats".
+"""
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,8 @@ class TripletResults:
         triplets: triplets, grouped by pair of models. Each group is in the order of the pair's
             natural sentences.
         unchanged: triplets of unsuccessful searches, grouped and ordered like `triplets`. The three
-            sentences of such a triplet are not all different. One of its two searches found
-            nothing, or both found the same sentence.
+            sentences of such a triplet are not all different. There is a search for each of its two
+            synthetic sentences. At least one search found nothing, or both found the same sentence.
         training_texts: name of a model → file with hashes of its training sentences; None if
             unknown.
         floors: name of a model → number of words → floor of plausibility, nats. The floor is the
@@ -120,8 +123,9 @@ class PairStatistics:
         controversiality: mean of `Triplet.controversiality`.
         drop_1: mean of the first value of `Triplet.drops`: the drop in log-probability under
             model 1, from the natural sentence to the sentence that model 1 rejects.
-        drop_2: mean of the second value of `Triplet.drops`, the same for model 2.
-        rows: number of sequences that the two networks processed.
+        drop_2: mean of the second value of `Triplet.drops`: the drop under model 2, from the
+            natural sentence to the sentence that model 2 rejects.
+        rows: number of sequences that neural networks processed.
         tokens: number of tokens in these sequences.
         searches: number of searches for synthetic sentences. Searches for the sentence that model 1
             should reject, and for the sentence that model 2 should reject, count separately.
