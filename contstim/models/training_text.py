@@ -2,12 +2,15 @@
 
 If the model is a folder, the file is in this folder. Otherwise, it is next to the model's file.
 
-A model may have memorised its training sentences. So the record of a score table, a file next to
-the table, has an entry for each model. The entry lists the hashes of scored sentences that are in
-the model's training text. Later commands count these hashes.
+A model may have memorised its training sentences, so its scores of these sentences may mislead.
+When sentences are scored, the record of the score table (a JSON file next to the table) gets an
+entry for each model. The entry lists the hashes of the scored sentences that are in the model's
+training text. Later commands, such as the selection of pairs, use the entry to warn about training
+sentences among their own sentences.
 
-A sentence is in the training text if the text has a sentence with equal words in equal order. Case,
-punctuation, end marks and spacing are ignored, since texts are split and cleaned in many ways.
+A sentence is in the training text if the text has a sentence with the same words in the same order.
+Case, spacing and punctuation (including the full stop) are ignored, since texts are split and
+cleaned in many ways.
 """
 
 from __future__ import annotations
@@ -97,8 +100,8 @@ def sentence_hash(sentence: Sentence) -> int:
 
     Two sentences with different words almost always have different hashes.
     """
-    # NFKC combines letters with accents and splits ligatures. A sentence without letters and digits
-    # is hashed with its punctuation
+    # NFKC combines letters with their accents and splits ligatures. If a sentence has neither
+    # letters nor digits, its punctuation is hashed, since no words would remain
     plain = unicodedata.normalize("NFKC", sentence.bare).casefold()
     words = " ".join(_WORD.findall(plain)) or plain
     digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -134,8 +137,8 @@ def contamination(
 ) -> dict[str, Contamination | None]:
     """Return which of the sentences are in each model's training text.
 
-    The result is None for a model whose training text is unknown. `texts` maps the name of each
-    model to its file of training hashes. Duplicate sentences count once.
+    A model whose training text is unknown has the value None. `texts` maps the name of each model
+    to its file of training hashes, or to None. Duplicate sentences count once.
 
     Raises:
         ModelError: if the hashes of a training text are damaged.
@@ -152,10 +155,10 @@ def contamination(
 def read_contamination(
     scores: Path | str, models: Iterable[str], sentences: Iterable[Sentence]
 ) -> dict[str, Contamination | None]:
-    """Return which of the sentences are in each model's training text, from a table's record.
+    """Return which of the sentences are in each model's training text, from a score table's record.
 
-    `scores` is the path of the table. The result is None for a model that is not in the record.
-    Without a valid record, it is None for every model.
+    `scores` is the path of the table. A model that is not in the record has the value None. If the
+    record is missing or damaged, all models have the value None.
     """
     hashes = dict.fromkeys(map(_hex, sentences))
     results: dict[str, Contamination | None] = dict.fromkeys(models)
@@ -176,7 +179,8 @@ def contamination_warnings(
 ) -> list[str]:
     """Return warnings about sentences that are in training texts.
 
-    If two models have the same sentences in their training texts, there is one warning for both.
+    If exactly the same sentences are in the training texts of several models, one warning names all
+    these models.
     `noun` is a plural noun for the sentences, such as `selected sentences`.
     """
     groups = grouped((r.hashes, r) for r in results.values() if r is not None and r.hashes)

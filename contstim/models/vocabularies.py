@@ -1,10 +1,12 @@
 """Vocabularies of word-level models and of searches; end marks that are words.
 
-A table next to a word-level model stores the words of its training text and their counts. The
-vocabulary of a search contains the words that all models of the search know.
+A table next to a word-level model stores the words of its training text and their counts. A search
+synthesizes sentences on which models disagree. Its vocabulary, the words that these sentences may
+contain, consists of words that all models of the search know.
 
-Most word-level models are trained on text without punctuation and have no end marks. Other models
-are trained on tokenised text, in which the full stop is a word:
+An end mark is the punctuation at the end of a sentence, such as `.` or `?"`. Most word-level models
+are trained on text without punctuation and have no end marks. Other models are trained on tokenised
+text, in which the full stop is a word:
 
     model                   The dog sleeps.  is read as
     has no word `.`         <s> The dog sleeps </s>
@@ -49,15 +51,15 @@ _STRAIGHT, _CURLY = "'", "’"
 NO_END_MARK = "no-end-mark"
 """Rule that ignores end marks."""
 
-# If a model reads end marks, this suffix is added to two fields of its `Convention`. They are the
-# name of the scoring rule, and the fingerprint, which is the key of cached scores
+# If a model reads end marks, this suffix is added to two fields of its `Convention`: `rule` (name
+# of the scoring rule) and `fingerprint` (key of cached scores)
 _SUFFIX = "end-mark"
 
 
 def with_spellings(ids: dict[str, int]) -> dict[str, int]:
     """Return the ids of words and of their alternative spellings; see `spellings`.
 
-    If a spelling is itself a word, it has the id of this word.
+    If an alternative spelling of one word is itself a word of `ids`, it keeps its own id.
     """
     id_by_spelling: dict[str, int] = {}
     for word, id_ in ids.items():
@@ -209,13 +211,14 @@ def shared_vocabulary(
         models: models of a search.
         vocabulary: words to choose from.
         same_token_count: whether to drop words whose number of tokens differs between the models'
-            tokenizers. The reason is that the score of a word is mostly lower under a model that
-            splits it into more tokens. Word-level models are ignored.
+            tokenizers. A model that splits a word into more tokens mostly gives it a lower score,
+            so models could disagree only because of their tokenizers. Word-level models have no
+            tokenizer; they are ignored in this comparison.
 
     Raises:
         VocabularyError: if no word remains for the start of a sentence; if no word remains for
-            other positions; or if `same_token_count` is set and there are fewer than two
-            tokenizers.
+            other positions; or if `same_token_count` is set and fewer than two models have
+            sub-word tokens.
     """
 
     def with_same_count(words: tuple[str, ...], *, initial: bool) -> tuple[str, ...]:
@@ -300,11 +303,13 @@ def default_vocabulary(models: Sequence[Scorer], min_count: int = DEFAULT_MIN_CO
 class WordModel(LanguageModel):
     """Word-level language model.
 
-    The score is a sum of terms: one for each word, one for an end mark that the model reads as a
-    word, and one for the end of the sentence, if `end_scored` is True.
+    The score is a sum of log-probabilities, the terms of the score. Each word has a term. If the
+    model reads the end mark as a word, the end mark has a term. If `end_scored` is True, the end of
+    the sentence has a term.
 
     Attributes:
-        rule: name of the scoring rule; if the model reads end marks, a suffix is added.
+        rule: name of the scoring rule. If the model reads end marks, the rule in its `Convention`
+            has a suffix.
         end_scored: whether the end of the sentence (`</s>`) is scored.
     """
 
@@ -316,7 +321,8 @@ class WordModel(LanguageModel):
     def _read_end_marks(self, holds: Callable[[str], bool], *, end_mark: bool) -> None:
         """Set which end marks the model reads as words.
 
-        These are the end marks for which `holds` returns True, or none if `end_mark` is False.
+        `holds` returns whether the vocabulary contains a character. The model reads the end marks
+        for which `holds` returns True. If `end_mark` is False, it reads no end marks.
         """
         self._end_marks = frozenset(filter(holds, ALL_END_MARKS if end_mark else ()))
 
@@ -356,7 +362,7 @@ class WordModel(LanguageModel):
         return np.array([len(sentence) + self.end_scored for sentence in marked], np.int64)
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """Return `token_log_probs`; only models with sub-word tokens need different values."""
+        """Return `token_log_probs`, because no token is only a part of a word."""
         return self.token_log_probs(sentences)
 
 

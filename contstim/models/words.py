@@ -12,14 +12,14 @@ assigned to the word that contains its characters. In `The dogs bark.`:
 The words end at characters 3, 8 and 13; a space belongs to the word after it.
 
 If a text contains the name of a special token, a tokenizer reads this name as the special token.
-Examples are `[MASK]`, `</s>` and `<|endoftext|>`. Sentences with such names are refused. Both the
-text and its tokens are checked, since a tokenizer may also accept the name in capitals or in small
-letters.
+Examples are `[MASK]`, `</s>` and `<|endoftext|>`. Sentences with such names are refused. The text
+is searched for the exact names. The tokens of the text are checked as well, since a tokenizer may
+also accept a name in other letter case.
 
 The tokens of a word depend on its position. The first word has no space before it, and the last
 word may share a token with the end mark. There are three kinds of positions: first, inner and last.
-Candidate words for a position are tokenized in a short sentence, at a position of this kind. Their
-tokens are cached for each kind.
+A search that replaces a word tries many candidate words at its position. These candidates are
+tokenized at a position of the same kind in a short sentence. Their tokens are cached for each kind.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def are_readable(tokenizer: Any, words: Sequence[str]) -> BoolArray:
     A word is readable if it has tokens, and none of its tokens is unknown or special.
     """
     names, ids = _special(tokenizer)
-    # Exclude the unknown token as well, because it does not distinguish words
+    # Exclude the unknown token as well, because all unknown words have this same token
     excluded = {*ids, tokenizer.unk_token_id}
     rows = tokenizer(list(words), add_special_tokens=False)["input_ids"] if words else []
     is_readable = [
@@ -110,7 +110,8 @@ def _find_special(tokenizer: Any) -> _Special:
 
     These are all special tokens, added tokens that look like special tokens (`<tool_call>`), and
     SentencePiece's sign for a space. Any other added token is allowed, since it is a word that a
-    user has added. The id of the unknown token is omitted, since any text may contain this token.
+    user has added. The id of the unknown token is omitted, since any sentence may contain text that
+    the tokenizer does not know.
     """
     added = tokenizer.added_tokens_decoder.items()
     signs = {i: t.content for i, t in added if t.special or special_sign(t.content)}
@@ -342,8 +343,8 @@ def _match_words(
     else:
         spans, ends = _spell(tokenizer, sentence, ids, special)
     n_words = len(sentence)
-    # The word of each token's first character, and the word of its last character, (n_tokens,)
-    # each. The value n_words means the end mark
+    # Position of the word that contains the first (or last) character of each token, (n_tokens,);
+    # n_words for a character of the end mark
     first = np.searchsorted(ends, spans[:, 0], side="right")
     last = np.searchsorted(ends, np.maximum(spans[:, 1] - 1, spans[:, 0]), side="right")
     # A token may span the last word and the end mark, but not two words
@@ -361,7 +362,8 @@ def _end_tokens(tokenizer: Any, end: str) -> Tokens:
     a character may have several tokens.
     """
     if _writes_bytes(tokenizer) and not end.isascii():
-        # In byte-level vocabularies, characters outside ASCII represent bytes
+        # A byte-level vocabulary writes each byte as a letter. So an end mark outside ASCII, which
+        # has several bytes, cannot be looked up as a character
         return tuple(tokenizer(end, add_special_tokens=False)["input_ids"])
     vocabulary = tokenizer.get_vocab()
     for signs in ([end], end.replace(" ", "")):
@@ -405,9 +407,11 @@ def _spelling(tokenizer: Any, ids: list[int]) -> list[str]:
 
 
 Place: TypeAlias = tuple[Sentence, int]
-"""Kind of position of a word, given by an example: a sentence and a 0-based position in it. The
-sentence is the shortest sentence with such a position. All its words are `a`. If the end mark is
-the Greek question mark `;`, they are `αα`."""
+"""Kind of position of a word, represented by an example: the shortest sentence with such a
+position, and the 0-based position in this sentence. For an inner position, the example is `a a a.`
+and 1. For the first position, it is `a a.` and 0. For the last position before a question mark, it
+is `a a?` and 1. Before the Greek question mark `;`, the words of the example are `αα` instead of
+`a`."""
 
 
 def kind_of_place(*, inner: bool, end: str = "") -> Place:
@@ -432,7 +436,8 @@ class WordTokens:
 
     Attributes:
         tokens: tokens of each word.
-        tokens_after: tokens that follow each word in the sentence in which it was tokenized.
+        tokens_after: tokens that follow each word in the short sentence in which this word was
+            tokenized; see `Place`.
     """
 
     tokens: tuple[Tokens, ...]
@@ -454,10 +459,10 @@ class WordTokens:
 
     @cached_property
     def by_length(self) -> dict[int, tuple[IntArray, IntArray]]:
-        """Candidates grouped by number of tokens, ascending.
+        """Number of tokens → candidates with so many tokens. The keys are in ascending order.
 
-        Each value is a pair: the ascending indices of n candidates, (n,), and their tokens,
-        (n, length).
+        Each value is a pair for the n candidates with `length` tokens: their indices in ascending
+        order, (n,), and their tokens, (n, length).
         """
         groups = {}
         for length in np.unique(self.lengths).tolist():

@@ -1,7 +1,7 @@
 """Settings of a study's searches.
 
-Part of these settings, `SearchQuestion.key`, identifies stored results: a result is used again only
-if the key is unchanged.
+`SearchQuestion.key` contains a part of these settings and identifies stored results. A stored
+result is used again only if this key is unchanged.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 # Fields that are not in `SearchQuestion.key`.
 #
-# `per_pair` does not affect a single search. The other fields are not needed, because
-# `TripletTask.key` contains the excluded words, the words that may be used, and the judges. A judge
-# is another model, which chooses plausible sentences
+# `per_pair` does not affect a single search. The effects of the other fields are already part of
+# `TripletTask.key`, the complete key of a result: it contains the excluded words, a digest of the
+# words that may be used, and the judges. A judge is another model, which chooses plausible
+# sentences
 _NOT_IN_KEY = frozenset({"per_pair", "exclude", "allow_unknown", "judge"})
 
 # Field → value that has no effect; the key omits fields with these values
@@ -69,9 +70,10 @@ class SearchQuestion(SearchRules):
 
     @property
     def floor_quantile(self) -> float:
-        """Quantile that defines the floor, the minimum log-probability of a natural sentence.
+        """Level of the quantile that serves as the floor, from 0 to 1; 0 means no floor.
 
-        The floor is this quantile of the log-probabilities of natural sentences. 0 means no floor.
+        The floor is a quantile of the log-probabilities of natural sentences. Searches skip natural
+        sentences whose log-probability is below the floor. With judges, there is no floor.
         """
         return 0.0 if self.judge else recipe_named(self.recipe).plausible
 

@@ -5,14 +5,14 @@ search begins from a natural sentence and finds a triplet or none. The diagram s
 
     natural sentences      a random order for each pair of models: a hash of seed, pair and text
           |
-    [natural_walk]     s17    s4     s31    s8     s22  …      sentences that both models know
+    [natural_walk]     s17    s4     s31    s8     s22  …      both models know all words
           |
        searches        found  none   found  none   found       started in order, ended in any order
           |
     [counted_results]  s17           s31           s22         the first `per_pair` triplets count
 
 Sentences, seed and models determine the order of the walk. The order determines which results
-count. So no assignment of sentences to pairs is stored.
+count. So the store need not contain which sentences belong to which pair.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Searches:
         question: settings of the searches, with defaults filled in (`SearchQuestion.resolved`).
         profiles: facts about each model.
         words: words that searches of each pair may use.
-        floors: lowest log-probabilities that natural sentences may have, see `floors`.
+        floors: lowest log-probabilities that natural sentences may have; see the module `floors`.
         store: store of the results.
         judges: judges of each pair, the models that choose plausible sentences.
         sds: standard deviation of each model's scores of natural sentences; only needed for pairs
@@ -91,9 +91,9 @@ class Searches:
 
     def task(self, pair: ModelPair, natural: Sentence) -> TripletTask:
         """Return the search of a pair of models that begins from a natural sentence."""
-        # A model has a floor for each length of the natural sentences that it can score. If it has
-        # floors, but none for this length, it cannot score this sentence. There is then no minimum,
-        # and the search will report why the sentence cannot be scored
+        # The floors of a model have one entry for each length of natural sentences that the model
+        # can score. Without an entry for the length of `natural`, the model cannot score `natural`.
+        # Then the minimum is -inf, so that the search starts and reports why
         least = {m: floors.get(len(natural), -inf) for m, floors in self._floors.items()}
         fingerprints = {m: profile.convention.fingerprint for m, profile in self._profiles.items()}
         first, second = pair
@@ -111,16 +111,18 @@ class Searches:
         )
 
     def expected_seconds(self, pair: ModelPair) -> float | None:
-        """Return the mean measured seconds of search for a triplet of these two models.
+        """Return the measured seconds of search for each triplet of two models.
 
-        Times of unsuccessful searches count, too. Return None if no triplet was found yet.
+        This is the duration of all searches between these models, including unsuccessful searches,
+        divided by the number of triplets. Return None if no triplet was found yet.
         """
         return self._store.times.get(search_key(self.question, *pair)).a_unit
 
     def find(self, task: TripletTask) -> Result | None:
         """Return the stored result of a search; None if there is none.
 
-        If the natural sentence contains an excluded word, return an `inadmissible` result instead.
+        If the natural sentence contains an excluded word, return a result with the state
+        `inadmissible` instead: the sentence is skipped.
         """
         excluded = self.question.excluded
         words = [word for word in task.natural.words if word.lower() in excluded]
@@ -162,7 +164,8 @@ class TripletQueue(TaskQueue[TripletTask]):
 
     Args:
         walks: natural sentences of each pair in order, see `natural_walk`.
-        together: whether searches of one pair of models are faster if they run at the same time.
+        together: whether searches of one pair of models are faster when several of them run at the
+            same time.
         write_table: function that writes a table of the triplets so far; None for no table.
     """
 
@@ -280,7 +283,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._report()
 
     def failed(self, task: TripletTask, error: ContstimError, attempt: int) -> None:
-        """See `TaskQueue.failed`: the error of the third attempt is the result."""
+        """See `TaskQueue.failed`. After three attempts, the error becomes the search's result."""
         if attempt == _ATTEMPTS:
             self.done(task, task.result("failed", str(error)))
             return

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 FEW_NEW_WORDS = "few new words do not reach"
-"""Beginning of the stored reason if a search found no sentence with few new words."""
+"""Beginning of the stored reason if no sentence with few new words had enough disagreement.
+
+For example, "few new words do not reach 3 nats".
+"""
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,8 @@ class TripletResults:
         triplets: triplets, grouped by pair of models. Each group is in the order of the pair's
             natural sentences.
         unchanged: triplets of unsuccessful searches, grouped and ordered like `triplets`. The three
-            sentences of such a triplet are not all different. One of its two searches found
-            nothing, or both found the same sentence.
+            sentences of such a triplet are not all different. There is a search for each of its two
+            synthetic sentences. At least one search found nothing, or both found the same sentence.
         training_texts: name of a model → file with hashes of its training sentences; None if
             unknown.
         floors: name of a model → number of words → floor of plausibility, nats. The floor is the

@@ -1,7 +1,7 @@
 """Progress and results while searches run: tables for a page, and a file with the triplets.
 
-Other processes cannot read the store of a running study. They can read the file, which is always
-replaced as a whole.
+Other processes cannot read the store of a running study. They can read the file at any time. It is
+never incomplete, because each write replaces the whole file at once.
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ def triplets_writer(
     """Return a function that writes the triplets of results to a file.
 
     If the last write is recent, the function does nothing. The minimum time between two writes is
-    ten seconds, or twenty times the duration of a write if this is longer. The function raises an
-    InputError if the file cannot be written. `names` maps specifications of models to names.
+    ten seconds, or twenty times the duration of the first of these writes, whichever is longer. If
+    there are no triplets, the function removes the file. The function raises an InputError if the
+    file cannot be written. `names` maps specifications of models to names.
     """
     next_write = 0.0
 
@@ -114,9 +115,10 @@ def so_far(
 class SearchProgress:
     """Progress of the searches between all pairs of models.
 
-    Progress is measured in time and reported in triplets. The searches have an expected total time.
-    For example, 100 triplets are needed. If the finished searches are 30 % of the expected time,
-    the progress is 30 triplets. A running search counts in part.
+    Each triplet has an expected time, which depends on the pair of models. Progress is the finished
+    share of the total expected time, reported as a number of triplets. For example, 100 triplets
+    are needed. If the finished triplets have 30 % of the total expected time, the progress is 30
+    triplets, even if 50 triplets of fast models are finished. A running search counts in part.
 
     Args:
         expected: function that returns the expected seconds for a triplet of a pair of models, or
@@ -180,9 +182,9 @@ def costs_of(
 ) -> dict[ModelPair, float]:
     """Return the expected seconds for a triplet of each pair of models.
 
-    A pair without measurements gets the mean of the pairs that share a model with it. If none of
-    these pairs has measurements, it gets the mean of all measured pairs. If no pair has
-    measurements, all pairs get `_DEFAULT_SECONDS`.
+    A pair without measurements gets the mean of the measured pairs that share a model with it. If
+    no measured pair shares a model with it, it gets the mean of all measured pairs. If no pair is
+    measured, all pairs get `_DEFAULT_SECONDS`.
     """
     seconds_of = {pair: seconds for pair in pairs if (seconds := expected(pair))}
     of_model = grouped((model, s) for pair, s in seconds_of.items() for model in pair)

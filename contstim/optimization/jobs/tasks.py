@@ -203,11 +203,12 @@ class TripletTask(WorkerTask[SearchContext]):
     def perform(self, context: SearchContext) -> Result:
         """See `WorkerTask.perform`.
 
-        The state of the result is `inadmissible` if the natural sentence is impossible under a
-        model, if its score is below a floor, or if none of its words may change. A search is
-        repeated with other seeds until it is successful, with `SEEDS` seeds at most. Searches for
-        few new words are not repeated. If all searches are unsuccessful, the three sentences of the
-        triplet are not all different, and the result has a reason.
+        The state of the result is `inadmissible` if the natural sentence has probability zero under
+        a model, if its score is below a floor, or if none of its words may change. There is one
+        search for each of the two synthetic sentences. An unsuccessful search is repeated with
+        other seeds, with at most `SEEDS` seeds in total. Searches for sentences with few new words
+        (option `enough`) are not repeated. If one of the two searches remains unsuccessful, the
+        three sentences of the triplet are not all different, and the result has a reason.
 
         Raises:
             ModelError: if a model has changed since the job began.
@@ -231,7 +232,8 @@ class TripletTask(WorkerTask[SearchContext]):
                 return self.result("inadmissible", reason)
         few_changes = self.question.few_changes(in_sds=self.sds is not None)
         if few_changes is not None and self.floors is not None and self.sds is None:
-            # The model with the higher floor, under which natural sentences are likelier
+            # Without judges, the model with the higher floor chooses among sentences, because
+            # natural sentences are likelier under this model
             better = models[int(self.floors[1] > self.floors[0])]
             few_changes = replace(few_changes, chooser=better.name)
         began = perf_counter()
@@ -301,7 +303,8 @@ class TripletTask(WorkerTask[SearchContext]):
         """Return why the natural sentence is below a floor; empty if it is not below any floor."""
         for model, floor in limits:
             log_prob = float(model.scores([self.natural])[0])
-            # The floor may be the score of this sentence from a batch with other rounding errors
+            # Allow a tolerance: the floor may be the score of this very sentence, computed in
+            # another batch and therefore with other rounding errors
             high_enough = reaches_floor(log_prob, floor, model.convention.tolerance)
             if computes_coarsely((model,)):
                 # Floors are scores with float32 weights, but the search uses scores in lower
@@ -322,6 +325,8 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
     """Return the trail (steps and costs) of a search for one synthetic sentence, as plain values.
 
     The accept model should accept the synthetic sentence, and the reject model should reject it.
+    The search may have been repeated from the natural sentence. `costs` and `searches` are about
+    all repetitions; the other values are only about the best one.
 
     Returns:
         accept, reject: names of the models.
@@ -335,7 +340,7 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
             scored candidate, in order. Log p is None for a model that did not score the candidate.
         choice: fields of `few_changes.Choice`; only in searches for few new words.
         searches: (seed, loss, gain, visits, sequences, tokens) of each search from the natural
-            sentence, in order. All values except `searches` and `costs` are about the best search.
+            sentence, in order.
     """
     climb = synthesis.climb
     searches = []

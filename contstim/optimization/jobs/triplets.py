@@ -1,8 +1,9 @@
 """Search for the triplets of all pairs of models.
 
 A triplet is a natural sentence with two synthetic sentences. Model 1 rejects the first synthetic
-sentence, that is, it prefers the natural sentence. Model 1 accepts the second synthetic sentence.
-For model 2, the roles of the two synthetic sentences are reversed.
+sentence: this sentence is less likely than the natural sentence under model 1. Model 1 accepts the
+second synthetic sentence: this sentence is at least as likely as the natural sentence under model
+1. For model 2, the roles of the two synthetic sentences are reversed.
 """
 
 from __future__ import annotations
@@ -64,9 +65,9 @@ def find_triplets(
 
     The stored floors and judges do not change if sentences or models are added or removed later.
 
-    If a natural sentence yields no triplet, the pair uses its next sentence. A failed search is
-    tried up to three times in total. If all three attempts fail, the other searches continue, and
-    the next run tries the failed search again.
+    If a natural sentence yields no triplet, the pair uses its next sentence. A search that raises
+    an error is tried up to three times in total. If all three attempts raise an error, the other
+    searches continue, and the next run tries the failed search again.
 
     Args:
         question: settings of the searches.
@@ -81,9 +82,9 @@ def find_triplets(
         reporter: receiver of messages and progress.
 
     Raises:
-        InputError: if there are too few models or natural sentences; if a word of `fix` is in no
-            sentence; if all judges that the user has named are models of one pair, which then has
-            no judge; or if `tags` is a table for another language.
+        InputError: if there are too few models or natural sentences; if a word or position of `fix`
+            is in no sentence; if a pair has no judge, because all judges that the user has named
+            are models of this pair; or if `tags` is a table for another language.
         ModelError: if a model cannot be loaded, or if two models can never disagree.
         StoreError: if the database cannot be written.
         VocabularyError: if two models share no word.
@@ -130,7 +131,8 @@ def find_triplets(
         table = None if so_far is None else triplets_writer(so_far, names)
         together = executor.shares_models
         queue = TripletQueue(searches, walks, reporter, together=together, write_table=table)
-        # If this process searches, every batch of a network updates the progress bar
+        # If this process searches (without worker processes), every batch of a network updates the
+        # progress bar
         with counting(Tally(queue.tick)):
             workers.work_off(queue)
 
@@ -165,8 +167,9 @@ def _default_panel(
 ) -> list[str]:
     """Return the default judges: the causal transformers of a study with three or more models.
 
-    The store keeps the judges of the first run. A model that is added later does not become a
-    judge, because it would change earlier results.
+    Only searches for sentences with few new words (option `enough`) need judges. The store keeps
+    the judges of the first run. A model that is added later does not become a judge, because it
+    would change earlier results.
     """
     if len(models) < 3 or not question.nats:
         return []

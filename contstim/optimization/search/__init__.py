@@ -1,9 +1,9 @@
-"""Find a sentence that one model accepts and another model rejects.
+"""Find a sentence that one model (the accept model) accepts and another (the reject model) rejects.
 
-These are the accept model and the reject model of the search. The search starts from a natural
-sentence. The log-probability of this sentence under the accept model is the floor. The search looks
-for a new sentence with equally many words. The new sentence should be as unlikely as possible under
-the reject model. Its log-probability under the accept model must not be below the floor.
+The search starts from a natural sentence. The log-probability of this sentence under the accept
+model is the floor. The search looks for a new sentence with equally many words. The new sentence
+should be as unlikely as possible under the reject model. Its log-probability under the accept model
+must not be below the floor.
 
     natural sentence
         |
@@ -30,8 +30,8 @@ the reject model. Its log-probability under the accept model must not be below t
 Exact scores are scores under the model's own scoring rule. The search accepts a word only if the
 exact scores of the sentence with this word are better. The search discards most words because of
 their estimates, so it can miss a better word. The seed determines the order of positions and the
-random perturbations. At the end, the result is scored again. These scores are checked against the
-floor, and the words against the constraints.
+random perturbations. At the end, the result is scored again. The search then checks that the new
+scores are not below the floor, and that the words fulfil the constraints.
 
 Modules in reading order:
 
@@ -41,7 +41,8 @@ climb         the search loop
 proposers     two strategies to find a better word: ours and the published one
 screening     estimates for each word at a position, and the search state
 black_box     estimates for models that only return scores of whole sentences
-perturbation  new starts for the loop; one method passes through sentences below the floor
+perturbation  new starts for the loop: two methods, one of which allows sentences below the floor
+              between two rounds
 few_changes   another search. It lists sentences that have few new words and on which the models
               disagree enough. Further models, called judges, choose one of these sentences
 near_pairs    another search, for the one new word that makes two models disagree most
