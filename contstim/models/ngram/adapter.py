@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 _NATS = math.log(10.0)
 _CACHED_SENTENCES = 4_096  # sentences whose word ids are cached
 _BINARY = b"mmap lm http://kheafield.com/code"
-_SANITY = 88  # size in bytes of the header by which KenLM checks that a file fits this machine
+# Size in bytes of the first part of a binary file. This part shows the number formats of the
+# machine that wrote the file. KenLM refuses the file if this machine has other formats
+_SANITY = 88
 _MAX_MESSAGE_LENGTH = 300  # characters of KenLM's message
 _FIXED = struct.Struct("<B3xfiB3xI")  # order, multiplier, kind, has words, version
 
@@ -40,12 +42,13 @@ _FIXED = struct.Struct("<B3xfiB3xI")  # order, multiplier, kind, has words, vers
 class NgramModel(WordModel):
     """Model whose score is the sum of log p(word | words before), including the sentence end.
 
-    An ARPA file is read into sorted tables, which score all candidate words at once. The kenlm
-    package reads a KenLM binary file, and scores one word at a time.
+    An ARPA file is read into sorted tables. The tables score all candidate words for a position at
+    once. A KenLM binary file is read by the kenlm package, which scores one sentence at a time.
 
     Conditional probabilities are float32 and equal KenLM's, with one exception (see `NgramTables`).
-    Sums are float64. `<s>`, `</s>` and `<unk>` in a sentence are unknown words. The end mark of a
-    sentence, such as its full stop, is scored if it is a word of the model.
+    Sums are float64. If a sentence contains the text `<s>`, `</s>` or `<unk>`, this text counts as
+    an unknown word. The end mark of a sentence, such as its full stop, is scored if it is a word of
+    the model.
 
     Args:
         path: an ARPA file, compressed or not, or a binary file of KenLM.
@@ -104,7 +107,7 @@ class NgramModel(WordModel):
         """Length of the longest n-grams."""
         if self.tables is None:
             return self._query.order
-        # The file of a unigram model has an empty section of bigrams
+        # The file of a unigram model has an empty section of bigrams, whose table does not count
         return sum(len(table.keys) > 0 for table in self.tables.orders)
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
@@ -114,7 +117,10 @@ class NgramModel(WordModel):
         return [*map(self._token_scores, sentences, rows, map(self._entropies, marked))]
 
     def _entropies(self, sentence: Sentence) -> list[float]:
-        """Return the entropy before each word and `</s>`, nats; empty for a binary file."""
+        """Return the entropies of the distributions that predict each word and `</s>`, nats.
+
+        The list is empty for a binary file.
+        """
         if self.tables is None:
             return []
         ids, size = self._sentence_ids(sentence.words), self.tables.order - 1

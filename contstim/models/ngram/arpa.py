@@ -25,7 +25,7 @@ _ROWS_AT_ONCE = 500_000
 
 
 def write_arpa(tables: NgramTables, path: Path | str) -> None:
-    """Write an ARPA file; its log10 probabilities and weights have full float32 precision.
+    """Write an ARPA file; log10 probabilities and back-off weights have full float32 precision.
 
     A unigram model gets an empty section of bigrams, which KenLM requires.
 
@@ -73,7 +73,7 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
 
     As in KenLM, a word or n-gram that is listed twice gets the values of its first line. If
     `<unk>` is listed twice, it gets the values of its last line. Words that are not valid UTF-8
-    remain in the vocabulary.
+    remain in the vocabulary, with their invalid bytes as surrogate characters.
 
     Raises:
         ModelError: if the file is incomplete or has an invalid line; the message names the line.
@@ -91,8 +91,9 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
         id_of = np.fromiter(ids.values(), np.int64, len(ids))
         for section, columns in zip(sections[1:], columns_by_section, strict=True):
             orders.append(_order(section, columns, id_of, orders))
-    # The longest n-grams may have back-off weights only if an empty section of longer n-grams
-    # follows
+    # A back-off weight applies to an n-gram as the context of the next word. The longest n-grams
+    # are contexts only if an empty section of longer n-grams follows. Without such a section,
+    # nonzero weights are refused. Otherwise, an empty table represents the section
     if orders[-1].log10_backoff.any():
         if not has_empty_section:
             sections[-1].refuse_weights()
@@ -106,8 +107,8 @@ def _read_unigrams(section: Section) -> tuple[tuple[str, ...], dict[bytes, int],
     probs, backoffs, unigrams = section.columns()
     special = {word.encode(): id_ for id_, word in enumerate(SPECIAL_WORDS)}
     special[b"<UNK>"] = UNKNOWN  # some programs write <unk> in capitals
-    # Row of each id in the columns. Row `size` means that the file lacks the word. Below, a row
-    # with the values of a missing word is appended to the columns
+    # Row of each id in the columns. If the file lacks a word, its row is `size`, one more than the
+    # last row. Below, the values of a missing word are appended to the columns as this row
     ids, rows = dict(special), [section.size] * len(SPECIAL_WORDS)
     for row, word in enumerate(unigrams.to_pylist()):
         id_ = ids.setdefault(word, len(rows))

@@ -14,8 +14,9 @@ For example, a server returns
 
 The regression attributes most of the difference of 9 nats to `idea`, and less to the pairs
 `The idea` and `idea barks`. If `idea` has two tokens and `dog` has one, the regression attributes a
-part of the difference to the number of tokens. Scores of untried words have a larger standard
-deviation, which is a reason to try these words.
+part of the difference to the number of tokens. Expected scores of sentences with untried words have
+a larger standard deviation. Such a sentence may be much better than expected, which is a reason to
+try its word.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class SentenceRegression:
         self._mean = np.array(_MEANS)
         self._covariance = np.diag(np.square(_SPREADS))
         self._known: set[Sentence] = set()
-        # The sum of (error² / variance), and the number of scores; both include the prior
+        # The sum of (error² / variance), and the number of scores. Both start as if _SPREAD_PRIOR
+        # scores were known, each with error² = variance
         self._squares = self._n = _SPREAD_PRIOR
 
     def learn(self, sentence: Sentence, drafted: float, n_tokens: float, score: float) -> None:
@@ -99,10 +101,10 @@ class SentenceRegression:
         drafted: FloatArray,
         n_tokens: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
-        """Predict a score for each word: that of the sentence with this word at position `index`.
+        """Predict the score of the sentence with each of the words at position `index`.
 
-        `drafted` are the scores of these sentences under the draft, (n_words,), nats. `n_tokens`
-        are the sentences' numbers of tokens, (n_words,).
+        `drafted` are the scores of these new sentences under the draft, (n_words,), nats.
+        `n_tokens` are the new sentences' numbers of tokens, (n_words,).
 
         Returns:
             Means and standard deviations of the scores, (n_words,) each, nats.
@@ -174,8 +176,8 @@ class BlackBoxEstimates:
         self.refined = draft is None or draft.cheap_replacements
         self.drafted = evaluator.screen(number, position).estimate.copy()
         if draft is not None:
-            # Estimates have an unknown offset. Correct this offset with the draft's exact score of
-            # the current sentence
+            # The screening estimates have an unknown offset, the same for all words. Add a constant
+            # so that the estimate of the current sentence equals the draft's exact score
             with evaluator.count_cost(number):
                 current = draft.scores([position.sentence])[0]
             if np.isfinite(current):
@@ -204,7 +206,7 @@ class BlackBoxEstimates:
             position.sentence,
             position.index,
             position.words,
-            np.where(np.isfinite(drafted), drafted, 0.0),  # all are 0 if no score is known
+            np.where(np.isfinite(drafted), drafted, 0.0),  # all are 0 if none is finite
             self._n_tokens,
         )
 
@@ -220,7 +222,10 @@ class BlackBoxEstimates:
 
 
 def _n_tokens(model: Scorer, position: Position) -> FloatArray:
-    """Return the sentence's number of tokens with each word, (n_words,); 0 if it is unknown."""
+    """Return the number of tokens of the sentence with each candidate word, (n_words,).
+
+    All numbers are 0 if the model does not report numbers of tokens.
+    """
     words = position.sentence.words
     candidates = model.tokens_per_word(position.words, initial=position.index == 0)
     first = model.tokens_per_word(words[:1], initial=True)

@@ -67,7 +67,7 @@ class Climb:
 
     @property
     def best_first(self) -> list[ScoredSentence]:
-        """The result, followed by the sentences of those steps that were better than the start.
+        """The result, followed by the sentences of all steps with a lower loss than `start`.
 
         The sentences of the steps are sorted by loss, the lowest first.
         """
@@ -117,9 +117,10 @@ def climb(
     """Improve a sentence word by word (Golan et al. 2023, Methods).
 
     The climb consists of rounds. Each round ends when no other word is better at any position. Then
-    `perturbation` makes the start of the next round. Without a perturbation, there is a single
-    round. `on_step` is called with each accepted step. `state` is a new state, or the final state
-    of an earlier climb with the same models. The climb updates this state.
+    `perturbation` changes the best sentence, and the changed sentence is the start of the next
+    round. Without a perturbation, there is a single round. `on_step` is called with each accepted
+    step. `state` contains the random generator and calibrations of estimates. It is a new state, or
+    the final state of an earlier climb with the same models. The climb updates this state.
     """
     evaluator = objective.evaluator
     # `best` is the best sentence of all earlier rounds
@@ -136,9 +137,10 @@ def climb(
             on_step(steps[-1])
 
     for round_ in count():
-        # Visit positions in random cycles, each position once per cycle. Stop if the last n visits
-        # failed, where n is the number of positions that can change. If a visit of the position
-        # has failed before with the current sentence, this visit fails without a new proposal
+        # Visit positions in random cycles, each position once per cycle. A visit fails if it finds
+        # no better word. Stop if the last n visits failed, where n is the number of positions that
+        # can change. If an earlier visit to this position failed with the current sentence, the
+        # visit fails without a new proposal
         cycle: list[int] = []
         failures_in_a_row = 0
         while failures_in_a_row < len(candidates.positions):

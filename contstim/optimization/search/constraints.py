@@ -112,8 +112,8 @@ def same_frequency(frequencies: WordFrequencies, margin: float) -> Constraint:
     zipf = frequencies.zipf
 
     def find_allowed(natural: Sentence, sentence: Sentence, index: int, words: Words) -> BoolArray:
-        # Compute the sum of frequencies without the word at `index`, minus the sum of the natural
-        # sentence. Then add the frequency of each new word
+        # Compute the sum of frequencies without the word at `index`, minus the sum of all
+        # frequencies in the natural sentence. Then add the frequency of each new word
         pairs = zip(sentence.words, natural.words, strict=True)
         difference = sum(zipf(new) - zipf(old) for new, old in pairs if new != old)
         differences = _zipfs(frequencies, words) + (difference - zipf(sentence.words[index]))
@@ -163,14 +163,14 @@ def capitals(vocabulary: Vocabulary) -> Constraint | None:
 
 
 def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> Constraint:
-    """Require that a new word has the tag and the kind of the natural sentence's word.
+    """Require that a new word has the tag and the kind of the natural word at its position.
 
     A tag is a part of speech, and a kind is a finer class, such as transitive verbs (see
     `TagTable`). A word of the natural sentence that the table does not list cannot be replaced.
 
     The table has the main kind of each word, which is its most frequent kind. In the natural
-    sentence, a word may have another kind. The function `uses` returns a map, 0-based position →
-    kind, for such words; see `contstim.english.words.verb_uses`.
+    sentence, a word may have another kind than its main kind. For such words, the function `uses`
+    returns a map, 0-based position → kind; see `contstim.english.words.verb_uses`.
     """
     tags = table.tags(natural)
     kinds = dict(enumerate(map(table.main_kind, natural.words, tags)))

@@ -61,8 +61,9 @@ class Evaluator:
 
     def __init__(self, models: tuple[Scorer, ...]) -> None:
         self.models = models
-        # Searches with equal seeds must be equal. A search depends on the costs of its models, and
-        # prefixes that earlier searches have cached would reduce these costs
+        # Searches with equal seeds must have equal results. The result depends on the costs of the
+        # models. Cached prefixes (beginnings of sentences) of earlier searches would reduce these
+        # costs
         for model in models:
             model.forget_prefixes()
         self.evaluations: list[ScoredCandidate] = []
@@ -93,17 +94,18 @@ class Evaluator:
     def log_prob(self, number: int, sentence: Sentence) -> float:
         """Return one model's exact log-probability of a sentence, nats.
 
-        If the score is not cached, the sentence is scored alone, without other sentences in its
-        batch.
+        If the score is not cached, it is computed in a batch without other sentences.
         """
         scores = self._scores[number]
         if sentence not in scores:
             passes = self.tallies[number].total.rows
-            # In a batch without other sentences, the score does not depend on concurrent searches
+            # Calls of concurrent searches may be merged into one batch, and rounding errors of a
+            # score depend on its batch. `alone` prevents merging
             with self.count_cost(number) as model, alone():
                 scores[sentence] = float(model.scores([sentence])[0])
             passes = self.tallies[number].total.rows - passes
-            # All sentences have equally many words, so the first sentence represents all
+            # All sentences of a search have equally many words. So the passes for the first
+            # sentence represent the passes for any sentence
             self.exact_passes[number] = self.exact_passes[number] or float(passes)
         return scores[sentence]
 
@@ -134,8 +136,9 @@ class Evaluator:
     ) -> FloatArray:
         """Return one model's exact log-probabilities of sentences, (n_sentences,), nats.
 
-        Sentences without a cached score are scored in one batch. If all sentences differ from the
-        current sentence of a `Position` only at this position, pass it as `position`.
+        Sentences without a cached score are scored by one call of the model. If all sentences
+        differ from the current sentence of a `Position` only at this position, pass this `Position`
+        as `position`. The model then scores the sentences as replacements of one word.
         """
         cache = self._scores[number]
         scores = np.array([cache.get(sentence, np.nan) for sentence in sentences])

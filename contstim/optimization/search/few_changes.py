@@ -53,14 +53,19 @@ Sentences within this difference of the judges' favourite count as ties. Of thes
 search chooses the one with the strongest disagreement. The disagreement is a sum: the gain under
 the accepting model plus the drop under the rejecting model, both from the natural sentence.
 
-Readers accepted 78 % of the favourites. Of sentences that were chosen by the drop alone, they
-accepted 79 % with a difference of 1 nat, 73 % with 2 nats and 60 % with 4 nats. Two other readers
-accepted 75 % of the sentences chosen by the sum, and 77 % of those chosen by the drop. Simulated
-studies needed 8 % fewer answers with the sum than with the drop.
+Readers accepted 78 % of the favourites. They also judged sentences that were chosen among the ties
+by the drop alone. With ties within 1 nat, they accepted 79 % of these sentences. With ties within 2
+nats, they accepted 73 %, and with ties within 4 nats 60 %. Two other readers accepted 75 % of the
+sentences chosen by the sum, and 77 % of those chosen by the drop. Simulated studies needed 8 %
+fewer answers with the sum than with the drop.
 """
 
 MAX_SCORED = 600
-"""Default of `FewChanges.max_scored`. It limits each of the two searches for a triplet."""
+"""Default of `FewChanges.max_scored`.
+
+A triplet is a natural sentence with one new sentence for each of two models to reject. So it needs
+two searches, and the limit holds for each search.
+"""
 
 
 @dataclass(frozen=True)
@@ -71,13 +76,15 @@ class FewChanges:
         enough: required decrease of the loss (see `Objective`), nats.
         max_changes: maximum number of new words. None means three, but at most half of the
             sentence's words.
-        judge_drop: maximum of log p(natural) - log p(result), averaged over the judges, nats.
-        max_scored: n, the maximum number of sentences for the largest network. Each network of the
-            pair scores at most max(40, n * f / k) sentences. k is the number of passes that the
-            network needs for a score. f is w_max / w, but at most 10. w is the work of the network
-            for a score: passes times parameters. w_max is the maximum work of any network or judge.
-        chooser: network that chooses the result if there is no judge: the name of a network of the
-            pair. None means the network under which the natural sentence is likelier.
+        judge_drop: maximum drop from the natural sentence to the result, nats. The drop is the mean
+            of log p(natural) - log p(result) over the judges.
+        max_scored: n in the formula max(40, n * f / k), the maximum number of sentences that a
+            network of the pair scores. k is the number of passes that the network needs for a
+            score. w = k * number of parameters is the network's work for a score. w_max is the
+            largest work of any network or judge. f is w_max / w, but at most 10. So n is the
+            maximum for the network with the most work if this network needs one pass.
+        chooser: name of the network of the pair that chooses the result if there is no judge. None
+            means the network under which the natural sentence is likelier.
 
     Raises:
         InputError: if a number is out of range.
@@ -100,20 +107,21 @@ TOO_FEW = "no sentence with few new words that has enough nats was found"
 _MAX_CHANGES = 3  # default maximum number of new words
 _FIRSTS = 25  # for each position, number of sentences with one new word that get a second word
 _EXTENDED = 150  # number of sentences with two new words that get a third word
-_KEPT = 60  # maximum number of proposals that change one position of a sentence with new words
+# Maximum number of proposals for one more position of a sentence that already has new words
+_KEPT = 60
 _MIN_SCORED = 40  # every network may score at least this number of sentences
 _BATCHES = 10  # a network scores its sentences in this number of batches
 _MAX_BATCH = 36  # maximum number of sentences that judges score in a batch
 # Number of batches in a row without gain after which scoring ends, if a feasible sentence is known.
-# Searches in which only the judges cost time are more patient: with 4 instead of 2 batches, they
-# find the right sentence in 94 % instead of 88 % of 33 searches (compared with exhaustive search)
+# Searches in which only the judges cost time are more patient. With 4 batches, 94 % of 33 such
+# searches find the same sentence as an exhaustive search. With 2 batches, 88 % of them do
 _PATIENCE, _PATIENCE_OF_JUDGES = 2, 4
 _FIRST_SHARE = 0.7  # share of a network's maximum that may be scored before a third word is tried
 _ERROR = 3.0  # standard deviation of errors of estimates before any calibration, nats
 # Prior standard deviations of a regression's coefficients: intercept, slope of the estimates,
 # effect of a new word, and slope for each model with cheap scores
 _PRIOR_SD = (5.0, 0.3, 2.0, 0.2)
-_LOWEST = -50.0  # nats; a larger drop of a log-probability counts as this drop in a regression
+_LOWEST = -50.0  # nats; in a regression, estimated changes below this value count as this value
 # Sentences with the largest `_quality` + _ODDS * log p(feasible), nats, are scored first
 _ODDS = 2.0
 _MIN_ODDS = -14.0  # sentences with a lower _ODDS * log p(feasible) are not scored
@@ -125,7 +133,7 @@ class Choice:
 
     Attributes:
         feasible: number of feasible sentences that the judges allow.
-        scored: largest number of sentences that one network or judge scored.
+        scored: number of sentences scored by the network or judge that scored the most.
         minimal: True if it is known that no sentence with fewer new words is feasible.
         judged: number of sentences that the judges scored; 0 without judges. Judges score only
             sentences that are feasible under the pair of models.
@@ -147,7 +155,8 @@ class _Proposals:
     Attributes:
         bases: for each proposal, the sentence before the last new word was inserted.
         index: 0-based position of the last new word, (n,).
-        word: index of this word in `Candidates.possible`, (n,).
+        word: index of the last new word among the words of `Candidates.possible` for its position,
+            (n,).
         n_new: number of new words, (n,).
         estimates: estimated log-probabilities, (n_models, n), nats. They are exact under models
             with cheap scores.
@@ -171,9 +180,10 @@ class FewChangesSearch:
 
     Args:
         n_judges: number of judges, which are the last models of the evaluator.
-        gains: (name of a model, 0-based position) → expected gain in log-probability if a word
-            replaces the natural word, for each word, (n_words,), nats. The search adds missing
-            gains. The two searches for a triplet use the same gains.
+        gains: (name of a model, 0-based position) → expected gains in log-probability, (n_words,),
+            nats. They result from replacing the natural word by each word of `Candidates.possible`
+            at this position. The search adds missing gains, so that the second search for a triplet
+            can use the gains of the first one.
     """
 
     def __init__(
@@ -225,7 +235,7 @@ class FewChangesSearch:
         return sorted(self._networks, key=lambda number: -self._start.log_probs[number])[:1]
 
     def run(self) -> tuple[Climb, tuple[ScoredSentence, ...], Choice]:
-        """Search for sentences with one or two new words. If none is feasible, add more new words.
+        """Search for sentences with one or two new words; if unsuccessful, with more new words.
 
         Without networks and judges, sentences with two new words are tried only if no sentence
         with one new word is feasible.
@@ -248,8 +258,8 @@ class FewChangesSearch:
             more, bases = self._propose(bases, n_new)
             proposals = _Proposals.join([proposals, more])
         self._score(proposals, _FIRST_SHARE if n_new < max_new else 1.0)
-        # Without networks, all sentences with one new word have exact scores. So the search cannot
-        # miss a feasible one
+        # Without networks and judges, all sentences with one new word have exact scores. So the
+        # search cannot miss a feasible sentence with one new word
         none_with_one = fewest_first and not self._found
         while not (ranked := self._rank()) and n_new < max_new and bases:
             n_new += 1
@@ -330,10 +340,11 @@ class FewChangesSearch:
     def _estimate(
         self, sentence: Sentence, log_probs: FloatArray, index: int, allowed: IntArray
     ) -> FloatArray:
-        """Return log-probabilities with each allowed word, (n_models, n_words), nats.
+        """Return log-probabilities with each allowed word at `index`, (n_models, n_words), nats.
 
+        They are exact under models with cheap scores, and estimates under other models.
         `log_probs` are log-probabilities of `sentence`, exact or estimated, (n_models,), nats.
-        `allowed` are indices in `Candidates.possible`, (n_words,).
+        `allowed` are indices in `Candidates.possible[index]`, (n_words,).
         """
         self._n_visits += 1
         estimates = np.empty((len(log_probs), len(allowed)))
@@ -378,8 +389,8 @@ class FewChangesSearch:
     def _score(self, proposals: _Proposals, share: float) -> None:
         """Score the most promising proposals exactly, and keep the feasible ones.
 
-        In the whole search, each network scores at most a certain number of sentences. By the end
-        of this call, a network may score at most `share` times this number.
+        `FewChanges.max_scored` limits the number of sentences that each network scores in the whole
+        search. By the end of this call, a network has scored at most `share` times its limit.
         """
         if not self._choosers:  # all scores are exact
             order = np.argsort(-self._quality(proposals.estimates), kind="stable")
@@ -421,7 +432,8 @@ class FewChangesSearch:
     ) -> tuple[float, IntArray]:
         """Score sentences under one model after the other: networks first, then judges.
 
-        Sentences that are infeasible under one network are not scored under later models.
+        Sentences that are infeasible under one network are not scored under later models. If more
+        sentences remain than the next model may score in a batch, the excess is postponed.
 
         Returns:
             The best `_quality` of a feasible sentence, nats, and the columns of the proposals that
@@ -457,6 +469,8 @@ class FewChangesSearch:
     ) -> tuple[FloatArray, FloatArray]:
         """Return expected log-probabilities, (n_models, n), and their errors, (n_models,), nats.
 
+        An error is the standard deviation of (exact score - expected log-probability).
+
         Each model without cheap scores has a Bayesian linear regression. The regression predicts
         the model's exact scores from three kinds of features: the model's estimates, the number of
         new words, and the exact scores under each model with cheap scores.
@@ -490,7 +504,8 @@ class FewChangesSearch:
     def _rank(self) -> tuple[ScoredSentence, ...]:
         """Return the feasible sentences that the judges allow, best first.
 
-        Sentences within `JUDGE_ERROR` of the judges' favourite are sorted by disagreement.
+        If there are judges, the sentences within `JUDGE_ERROR` of the judges' favourite come first,
+        sorted by the disagreement of the pair.
         """
         from scipy.stats import rankdata
 

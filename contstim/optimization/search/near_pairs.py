@@ -16,8 +16,8 @@ disagreement is the smaller absolute gain:
     disagreement               2      1    none
 
 The search finds the best word without scoring all words under both models. The cheaper model scores
-first. If the absolute gain of a word is no larger than the best disagreement so far, the word
-cannot be better. The more expensive model then does not score this word.
+first. A word's absolute gain under this model is an upper bound of the disagreement on the word. If
+the bound does not exceed the largest disagreement so far, the other model does not score the word.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def near_pairs(
     sizes = np.array([sds[model.name] if sds else 1.0 for model in models])
     tolerances = np.array([model.convention.tolerance for model in models])
     rounding = np.maximum(_ROUNDING, np.abs(log_probs) * tolerances) / sizes
-    # Costs of a score: 0 if cheap, 1 for other models, 2 for models with many passes per word. The
-    # latter have a draft: a cheaper scorer that estimates their scores
+    # Cost of a model's scores: 0 if exact scores are cheap; 2 if the model has a draft (a cheaper
+    # scorer that estimates its scores), since it then needs many passes per word; otherwise 1
     costs = [2 if m.draft() is not None else int(not m.cheap_replacements) for m in models]
     words_by_pair = {}
     for pair in combinations(range(len(models)), 2) if new else ():

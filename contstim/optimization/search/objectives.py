@@ -47,9 +47,11 @@ class Objective:
         accepting: whether each model accepts. A higher log-probability under an accepting model
             never raises the loss or breaks the constraint. The same is true for a lower
             log-probability under a rejecting model.
-        limits: limit of each model, nats: the model's log-probability of the natural sentence. The
-            limit of a judge (a further model, which only chooses among results) is -inf. If only
-            one model rejects, its limit may be 0. The loss is then log p(s|m) under this model.
+        limits: limit of each model, nats. It is the model's log-probability of the natural
+            sentence, with two exceptions. The limit of a judge (a further model, which only chooses
+            among results) is -inf, since a judge counts as an accepting model and must not exclude
+            sentences. If only one model rejects, its limit may be 0; the loss is then log p(s|m)
+            under this model.
     """
 
     evaluator: Evaluator
@@ -66,7 +68,7 @@ class Objective:
     def margins(self, log_probs: FloatArray) -> list[tuple[FloatArray, float | FloatArray]]:
         """Return, for each accepting model, the log-probabilities and their lower limit.
 
-        Log-probabilities are (n_sentences,), nats.
+        The log-probabilities of a model have shape (n_sentences,) and are in nats.
         """
         rows = zip(self.accepting, log_probs, self.limits, strict=True)
         return [(row, limit) for accepting, row, limit in rows if accepting]
