@@ -121,7 +121,7 @@ class PairStatistics:
         missing: number of triplets that are missing, because no natural sentence was left or too
             many searches were unsuccessful.
         controversiality: mean of `Triplet.controversiality`; None without triplets.
-        rows: number of sequences that the two networks processed.
+        rows: number of sequences that the networks of the pair processed.
         tokens: number of tokens in these sequences.
         searches: number of searches for synthetic sentences. Searches for the sentence that model 1
             should reject, and for the sentence that model 2 should reject, count separately.
