@@ -238,7 +238,13 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                 "`twins`), and all models of the trials must also have triplets."
             )
         n_lists = len({trial.group for trial in trials})
-        return [Wave.of(1, trials, max(1, self.rules.people_per_wave // n_lists))], trials
+        people_per_list, n_more = divmod(self.rules.people_per_wave, n_lists)
+        if n_more:
+            raise InputError(
+                f"people_per_wave must be a multiple of {n_lists}, the number of groups of "
+                f"{self.first}, got {self.rules.people_per_wave}."
+            )
+        return [Wave.of(1, trials, people_per_list)], trials
 
     def _design(
         self, matches: Sequence[tuple[str, str]], waves: Sequence[Wave], earlier: Sequence[Trial]

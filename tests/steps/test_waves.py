@@ -220,6 +220,8 @@ def test_first_wave_from_a_design(folder: Path) -> None:
     write_table(folder / "first.csv", trial_columns(design.trials))
     step = start(folder, first=folder / "first.csv")
     assert read_trials(step.out) == design.trials
+    with pytest.raises(InputError, match="multiple of 2, the number of groups"):
+        make_step(folder, first=folder / "first.csv", people_per_wave=3).run()
     twins = build_design(
         triplets=some_triplets(6, MODELS),
         groups=3,
@@ -332,3 +334,8 @@ def test_first_wave_is_designed_again_after_a_kill(folder: Path, missing_name: s
     trials = read_trials(step.out)
     assert sum(bool(trial.model_1) for trial in trials) == 24
     assert record_of(step.out)["waves"][0]["items"] == 24
+
+
+def test_unknown_platforms_are_refused(folder: Path) -> None:
+    with pytest.raises(InputError, match="`platform` must be one of"):
+        make_step(folder, platform="unknown").run()
