@@ -44,13 +44,13 @@ BE_FORMS = {
 }
 # Features whose values are semantic classes; a value may also be the name of a group of classes.
 CLASS_FEATURES = ("sem", "subj", "obj", "place", "fits", "agr", "of")
-# A value may have alternatives: the object of "cook" is a "dish|baked". Nouns, names and places
-# must have one of the alternatives. Words of the categories PREDICATES must have all alternatives,
-# because such words must fit every noun that may be chosen.
+# A required value may have alternatives: the object of "cook" is a "dish|baked". A noun, name or
+# place fits if it has one of them. A word of the categories PREDICATES fits if it has all of them,
+# because any noun with one of these values may become its subject or object.
 OR = "|"
 PREDICATES = frozenset({"V", "ADJ", "CMP", "LOOK", "RP"})
-# Features whose values are never joined to alternatives. Several words agree in such a feature, so
-# a variable for the feature has exactly one value.
+# Features that never have alternatives. Several words of a sentence agree in such a feature, so
+# they must have the same single value.
 SEPARATE = frozenset({"agr", "num", "mode", "at", "by"})
 
 
@@ -256,8 +256,8 @@ def _noun_forms(lemma: str, irregular: str, features: Features) -> Forms:
 
 def _verb_forms(lemma: str, irregular: str, features: Features) -> Forms:
     features = {"asp": ("act",), "ref": REFERENCES, "pas": ("no",), "bare": ("yes",)} | features
-    # If a verb denotes an action in at least one use, it can describe planned, repeated and
-    # dated actions
+    # If a verb denotes an action in at least one use, it can describe actions that are planned,
+    # repeated, or happen at a stated time
     if "state" not in features["asp"] or len(features["asp"]) > 1:
         dated = ("near", "week") if "big" in features else ("near",)
         usual = {"plan": ("yes",), "hab": ("yes",), "day": dated}

@@ -188,8 +188,8 @@ def fingerprint_of_network(network: Any, *descriptions: str) -> str:
 
 def _slow_settings(tokenizer: Any) -> Iterator[str]:
     options = tokenizer.init_kwargs.items()
-    # Omit texts, which are names and paths. Numbers and Boolean values, such as `do_lower_case`,
-    # affect tokenization
+    # Omit settings that are texts, because they are names and paths. Numbers and Boolean values,
+    # such as `do_lower_case`, affect tokenization
     yield json.dumps(sorted((k, v) for k, v in options if isinstance(v, bool | int)))
     with TemporaryDirectory() as folder:
         for path in sorted(tokenizer.save_vocabulary(folder)):

@@ -40,7 +40,7 @@ _RENAMED = {
     "sentences.exclude_training": "is now exclude = [].",
     "triplets.plausible": "is now the key judge, which names a model outside the comparison.",
     "synthesize.fluency": "is now the key judge, which names a model outside the comparison.",
-    "triplets.frontier": "is no longer written.",
+    "triplets.frontier": "was removed, because its table is no longer written.",
     "loading.prompt": _OF_A_MODEL,
     "loading.context": _OF_A_MODEL,
 }

@@ -196,7 +196,8 @@ def _unrecorded(visible: Iterable[Path], recorded: Collection[Path]) -> Iterator
 def _archived(manifest: Manifest) -> Iterator[CheckedFile]:
     """Compare the files of an archive with its list of files, and yield each file with its state.
 
-    If a run of the study has changed the page, the state of the page is CHANGING. Files that the
+    If a run of the study has changed the study's page (index.html), the state of the page is
+    CHANGING. Files that the
     receiver of the archive must supply may be absent. Outputs of a new run, and files of git and
     macOS, are ignored.
     """
@@ -261,8 +262,9 @@ def _read_records(files: Iterable[Path]) -> tuple[list[Record], list[CheckedFile
                 remark(path, FileState.UNREADABLE, f"the record cannot be read: {error}")
                 continue
             if content.get("outputs") == {}:
-                # A record without checksums is about a database, which still changes, or is inside
-                # a folder of exported files. Another record has the checksums of this folder
+                # There are two kinds of records without checksums. One is about a database, which
+                # still changes. The other is in a folder of exported files; the checksums of these
+                # files are in the record of the folder
                 if output.exists():
                     remark(output, FileState.CHANGING, "its record contains no checksum.")
             elif record is None or not record.outputs:

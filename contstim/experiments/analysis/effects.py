@@ -127,9 +127,10 @@ class Comparison:
         testable: whether any data could make the contrast significant. To find out, every test of
             the family is assumed to have its smallest possible p-value.
         holds_for: population to which the test generalises: "items like these" for groups, "these
-            items" for participants, and the population of the interval for crossed tests.
-        standardised: difference, divided by the standard deviation of the difference in a single
-            answer. The variance of a single answer is the sum of the variances of people, items and
+            items" for participants. For crossed tests, it is the population for which the interval
+            is valid.
+        standardised: difference, divided by the standard deviation of a single answer's difference.
+            The variance of a single answer is the sum of the variances of people, items and
             residuals (after Westfall, Kenny & Judd 2014).
         correction: correction that decides `significant`.
         equivalence_p: p-value of two one-sided tests that the absolute difference is below

@@ -90,8 +90,8 @@ class Power:
     sqrt(simulations)).
 
     Attributes:
-        populations: results for each planted model, or for people who follow all models as in a
-            pilot.
+        populations: results for each planted model (a model that simulated people follow), or for
+            people who follow each model as much as the people of a pilot study.
         units: random factors of the tests: `groups`, or `crossed` for participants and items.
     """
 
@@ -129,7 +129,7 @@ class Power:
 
     @property
     def range_first(self) -> tuple[float, float]:
-        """Mean of `first` over the populations of a part: minimum and maximum over `parts`."""
+        """Minimum and maximum over `parts`, of the mean of `first` over the part's populations."""
         rates = [float(np.mean([p.first for p in part.populations])) for part in self.parts]
         return min(rates), max(rates)
 

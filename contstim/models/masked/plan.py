@@ -11,9 +11,9 @@ word is one token:
 
 Chain rules. Imagine a sentence whose words are all masked. Its words are uncovered, that is, made
 visible, one by one, in every possible order. Rule `chain` has a pass for each set of hidden words.
-The end mark is always visible. Consider the moment just before a random order uncovers a word. The
-weight of this word in a pass is the probability that exactly the words that the pass hides are
-still hidden at this moment. The weights of each word add up to 1:
+The end mark is always visible. When a random order uncovers a word, a certain set of words is still
+hidden, this word included. The weight of the word in a pass is the probability of the pass's set.
+The weights of each word add up to 1:
 
     pass  The  dog  sleeps    terms of the score (hidden words are _)
     0      _   dog  sleeps    1/3 log p(The)
@@ -47,12 +47,12 @@ tokens can be uncovered in two orders, so every question about them has weight 1
 hides the whole set and asks for both tokens, because each is the first token in one of the orders.
 In each of two more passes, one of the two tokens is visible, and the question asks for the other.
 
-Mixture over orders (`chain-mixture`). In one order, the product of the words' probabilities is a
-probability of the sentence. Consider all sentences with the same end mark and the same pattern:
-equal numbers of tokens in the first word, in the second word, and so on. The probabilities of these
-sentences add up to 1. So do the mean probabilities of these sentences over all n! orders of n
-words. The mixture is the log of a sentence's mean probability over the orders. `chain` is the mean
-of the logs. By Jensen's inequality, `chain` is a lower bound of the mixture. Papers on masked
+Mixture over orders (`chain-mixture`). In each order, the product of the words' probabilities is one
+possible probability of the sentence. Consider all sentences with the same end mark and the same
+pattern: equal numbers of tokens in the first word, in the second word, and so on. The probabilities
+of these sentences add up to 1. So do the mean probabilities of these sentences over all n! orders
+of n words. The mixture is the log of a sentence's mean probability over the orders. `chain` is the
+mean of the logs. By Jensen's inequality, `chain` is a lower bound of the mixture. Papers on masked
 diffusion models usually report this lower bound, the evidence lower bound.
 
 The mixture asks the same questions as `chain`. The passes of a plan are the nodes of a graph, and
@@ -232,8 +232,8 @@ class Mixture:
             node's sample count.
         n_samples: number of samples; 1 if the plan covers all orders.
         order: indices of questions, sorted by target, (n_questions,).
-        layers: (nodes, questions, starts) for each number of hidden tokens except the largest, from
-            the second largest to 0. `nodes` is the slice of nodes with this number of hidden
+        layers: (nodes, questions, starts) for each number of hidden tokens, from one less than the
+            largest number down to 0. `nodes` is the slice of nodes with this number of hidden
             tokens. `questions` is the slice of `order` that contains the questions leading to these
             nodes. Within this slice, the questions leading to the same node are adjacent. `starts`
             is the index of the first of them for each node, counted from the slice's beginning.

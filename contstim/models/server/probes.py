@@ -65,8 +65,8 @@ def fingerprint(service: ScoringService, *facts: object) -> str:
     Scores of probes are rounded so coarsely that differences within the tolerance rarely change the
     hash. If the hash changes, sentences are scored again.
     """
-    # The tolerance is a proportion of a score. On a logarithmic scale, a proportion is the same
-    # distance for all scores, so one rounding step fits all of them
+    # The tolerance is a proportion of a score. On a logarithmic scale, all scores can therefore be
+    # rounded with the same step
     sizes = np.clip([-score_of(values) for _, values in service.probes], 1e-3, 1e6)
     share = 4 * service.address.tolerance
     steps = [round(math.log(size) / share) for size in sizes.tolist()]

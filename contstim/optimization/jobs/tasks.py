@@ -55,7 +55,7 @@ Also increase it when the table of English tags changes.
 
 @dataclass
 class SearchContext(WorkerContext):
-    """A worker's options and models, and the words that searches between these models may use.
+    """A worker's options and models, and the words that searches with these models may use.
 
     Attributes:
         vocabulary: words to use; None for the frequent words of the models' training texts.
@@ -207,8 +207,8 @@ class TripletTask(WorkerTask[SearchContext]):
         a model, if its score is below a floor, or if none of its words may change. There is one
         search for each of the two synthetic sentences. An unsuccessful search is repeated with
         other seeds, with at most `SEEDS` seeds in total. Searches for sentences with few new words
-        (option `enough`) are not repeated. If one of the two searches remains unsuccessful, the
-        three sentences of the triplet are not all different, and the result has a reason.
+        (option `enough`) are not repeated. If one of the two searches remains unsuccessful, its
+        result is the natural sentence, and the returned value says why the search ended.
 
         Raises:
             ModelError: if a model has changed since the job began.

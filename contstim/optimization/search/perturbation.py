@@ -97,7 +97,7 @@ class Perturbation:
                     perturbed = ScoredSentence(sentence, scores, best.loss)
             if perturbed.sentence == best.sentence:
                 continue
-            # Stop scoring if the constraint is violated. The loss may be high
+            # Stop scoring if the constraint is violated. A high loss is allowed here
             log_probs = np.full(len(evaluator.models), np.nan)
             for number in range(len(evaluator.models)):
                 log_probs[number] = evaluator.log_prob(number, perturbed.sentence)

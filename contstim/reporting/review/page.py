@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from contstim.items.scores import ScoreTable
 
 REASONS = ("ungrammatical", "offensive", "debris", "meaningless to compare", "other")
-"""Reasons for a rejection. A reviewer selects one with a digit key, or types another reason."""
+"""Reasons for a rejection. A reviewer selects one with a digit key, or types another reason.
+
+Debris is a piece of text that is not a word, such as a remainder of markup.
+"""
 
 _PAGE = resources.files("contstim.reporting.review") / "form"
 # The page loads the scripts in this order
@@ -43,8 +46,8 @@ class ReviewPage:
     Attributes:
         stimuli: only pairs, only triplets, or only trials.
         flags: flags to show. A flag marks an item that a reviewer should look at, such as one with
-            a rare word. By default, these are the flags of `flag_items` with rules for all
-            languages.
+            a rare word. By default, these are the flags of `flag_items` that do not depend on
+            the language.
         scores: log-probabilities of the sentences, nats. Triplets do not need them, because a
             triplet contains its scores under its two models.
         review: earlier decisions. The page shows the decisions of other reviewers. The decisions of

@@ -129,7 +129,7 @@ class StudyFacts:
 
     @cached_property
     def texts(self) -> list[Row]:
-        """For each text: use, file, N of generated text `english:N`, number of lines, checksum."""
+        """For each text: use, file or N (of generated text `english:N`), lines, and checksum."""
         texts, models = self.study.texts, [model for model in self.study.models if model.training]
         learn = [f"the training of {model.name}" for model in models if model.own_text is None]
         uses = [
@@ -398,7 +398,7 @@ class StudyFacts:
 
     @cached_property
     def contrast_families(self) -> Mapping[tuple[int, int], int]:
-        """(number of contrasts, number of contrasts between two models) → number of such families.
+        """(n contrasts, of which k compare two models) → number of families with this n and k.
 
         A family is a set of contrasts whose p-values are adjusted together. A contrast compares two
         models, or a model and the noise ceiling.

@@ -6,8 +6,8 @@ another language model.
 
 Fits are compared by the difference of their log-likelihoods. As in Vuong's (1989) test for models
 that are not nested, the difference is a sum of contributions of random units. The variance of the
-contributions gives the variance of the sum. Here both trials and participants are random units. By
-the delta method, a trial contributes the log-likelihood of its ratings. This log-likelihood is
+contributions gives the variance of the sum. Here both trials and participants are random units. The
+contribution of a trial is the log-likelihood of its ratings (delta method). This log-likelihood is
 integrated over the trial's effect, with participants' effects at the mode. For the contribution of
 a participant, the roles of trials and participants are exchanged. The variances over trials and
 over participants are added. Both contain the variance over single ratings, which is therefore

@@ -9,9 +9,9 @@ kinds of thresholds:
                             0 is the only threshold
 
 With symmetric thresholds, exchanging sentence_1 and sentence_2 of any trials does not change the
-fit. The exchange mirrors ratings, and changes the sign of log-probability ratios and of the codes
-of the left sentence (±1). Flexible thresholds include an intercept. The intercept depends on which
-sentence is sentence_1, and may absorb part of a model's effect.
+fit. The exchange mirrors ratings. It also changes the sign of log-probability ratios, and of the
+predictor (±1) that says which sentence was on the left. Flexible thresholds include an intercept.
+The intercept depends on which sentence is sentence_1, and may absorb part of a model's effect.
 """
 
 from __future__ import annotations
@@ -278,8 +278,8 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
     # no rating becomes less likely, and some rating becomes more likely. If and only if such a
     # direction exists, the likelihood has no maximum (Albert & Anderson 1984). A linear program
     # searches for the direction (Konis 2007).
-    # A rating becomes more likely if the predictor lies further below the rating's upper threshold
-    # and further above the rating's lower threshold. Of all ratings of a trial, the lowest has the
+    # A rating becomes more likely if the linear predictor lies further below the rating's upper
+    # threshold and further above its lower threshold. Of all ratings of a trial, the lowest has the
     # strictest upper limit, and the highest has the strictest lower limit.
     n_finite = len(scheme.matrix)
     lowest = np.concatenate(
