@@ -97,7 +97,9 @@ def _cell(value: object) -> str | Text:
         from rich.text import Text
 
         runs = spans(value)
-        return Text.assemble(*(r if isinstance(r, str) else (r.text, _STYLES[r.tag]) for r in runs))
+        return Text.assemble(
+            *(r if isinstance(r, str) else (r.text, _STYLES.get(r.tag, "")) for r in runs)
+        )
     return f"{value:,}" if isinstance(value, int) else printable(str(value))
 
 

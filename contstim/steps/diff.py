@@ -117,6 +117,8 @@ class FindDifferences(SearchesTriplets, Step[list[Difference]], name="diff"):
             refuse_equal_order(*map(order_of, models))
             natural, words = self._natural(models, reporter)
             changes = sample_changes(natural, words, self.question(), self.seed)
+            if not changes:
+                raise InputError("`tags` must allow at least one change of a word, got none.")
             pairs = [] if self.settings.tags else _minimal_pairs(models, self.seed)
             sentences = [*natural, *(change.changed for change in changes)]
             sentences += [side for pair in pairs for side in (pair.good, pair.bad)]
@@ -143,7 +145,7 @@ class FindDifferences(SearchesTriplets, Step[list[Difference]], name="diff"):
             command=self._study_command(),
         )
         write_text(self.writes()[1], page.html())
-        facts = {"models": conventions(models), "seed": self.seed}
+        facts = {"models": conventions(models), "seed": self.seed, "sentences": len(natural)}
         is_complete = all(pair.triplets for pair in results.pairs)
         return Outcome(differences, facts, complete=is_complete, parts=[*page.printed()])
 

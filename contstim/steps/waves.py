@@ -114,7 +114,7 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
     leave_out = frozenset({"partial"})
 
     def check(self) -> None:
-        """Check the rules and the platform."""
+        """Check rules and platform, and that the files for catch trials and `require` are set."""
         self.rules.check()
         record = Record.from_file(record_path(self.out))
         facts = record.facts if record and record.facts.get("history") else {}
@@ -124,6 +124,13 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
                     f"{name} must be {facts[name]:g}, because an earlier verdict used this value, "
                     f"got {getattr(self.rules, name):g}."
                 )
+        if self.exclusions.require and self.exclusions.participants is None:
+            raise InputError("`require` needs `participants`. Set both, or neither.")
+        if self.catch_per_group and self.sentences is None:
+            raise InputError(
+                "Catch trials need natural sentences. Set `sentences`, or set `catch_per_group` "
+                "to 0."
+            )
         if self.platform and import_step(self.platform) is None:
             raise InputError(
                 f"`platform` must be one of {', '.join(platform_names())}, got {self.platform}."
@@ -185,8 +192,8 @@ class DesignWaves(TrialsStep[Verdict], name="waves"):
             "further_people": further_people(matches, verdict, self.rules.alpha),
             "verdict": known,
             "matches_of_best": [
-                (match.model_b, f"{e_value(match.log_e[-1]):.3g}", f"{match.share:.0%}")
-                for match in matches_of_best(matches, verdict)
+                {"rival": m.model_b, "e_value": e_value(m.log_e[-1]), "share": m.share}
+                for m in matches_of_best(matches, verdict)
                 if verdict.winner
             ],
             "status": status,

@@ -336,6 +336,16 @@ def test_first_wave_is_designed_again_after_a_kill(folder: Path, missing_name: s
     assert record_of(step.out)["waves"][0]["items"] == 24
 
 
-def test_unknown_platforms_are_refused(folder: Path) -> None:
-    with pytest.raises(InputError, match="`platform` must be one of"):
-        make_step(folder, platform="unknown").run()
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"platform": "unknown"}, "`platform` must be one of"),
+        ({"require": ("language=en",)}, "`require` needs `participants`"),
+        ({"sentences": None}, "Set `sentences`"),
+    ],
+)
+def test_impossible_settings_are_refused_before_wave_1(
+    folder: Path, settings: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        make_step(folder, **settings).run()
