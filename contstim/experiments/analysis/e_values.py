@@ -17,7 +17,7 @@ Waudby-Smith & Ramdas 2024, *Estimating means of bounded random variables by bet
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from math import ceil, exp, inf, log
 from typing import TYPE_CHECKING, ClassVar
@@ -114,6 +114,19 @@ def answers_of(trials: Iterable[Trial], responses: Iterable[Response]) -> Iterat
         yield Answer(response.participant, *models, preferred, str(response.group))
 
 
+def log_e_values(x: FloatArray) -> FloatArray:
+    """Return log E after no list, one list, and so on, (n_lists + 1,).
+
+    Args:
+        x: outcomes of the lists, (n_lists,), from -1 to 1.
+    """
+    from scipy.special import logsumexp
+
+    money = np.zeros((len(BETS), len(x) + 1))
+    np.cumsum(np.log1p(np.multiply.outer(BETS, x)), axis=1, out=money[:, 1:])
+    return np.asarray(logsumexp(money, axis=0) - log(len(BETS)))
+
+
 @dataclass(frozen=True, eq=False)
 class Match:
     """A pair of models, with the judgements of this pair.
@@ -148,11 +161,7 @@ class Match:
     @property
     def log_e(self) -> FloatArray:
         """Log E of model_a against model_b after no list, one list, and so on, (n_lists + 1,)."""
-        from scipy.special import logsumexp
-
-        money = np.zeros((len(BETS), len(self.x) + 1))
-        np.cumsum(np.log1p(np.multiply.outer(BETS, self.x)), axis=1, out=money[:, 1:])
-        return np.asarray(logsumexp(money, axis=0) - log(len(BETS)))
+        return log_e_values(self.x)
 
     def interval(self, alpha: float) -> tuple[float, float]:
         """Return an interval of the mean outcome, valid with probability 1 - alpha at all looks.
@@ -170,7 +179,7 @@ class Match:
         # If the mean outcome is m, a round with the factor 1 + l·(x - m)/(1 + m) is fair. The
         # evidence for a higher mean decreases with m. If m is 1, there is no such evidence.
         def surplus(m: float) -> float:
-            return float(replace(self, x=(self.x - m) / (1 + m)).log_e[-1]) - log(2 / alpha)
+            return float(log_e_values((self.x - m) / (1 + m))[-1]) - log(2 / alpha)
 
         lowest = -1 + 1e-9
         return float(brentq(surplus, lowest, 1.0)) if surplus(lowest) > 0 else -1.0
@@ -300,7 +309,7 @@ def further_people(matches: Sequence[Match], verdict: Verdict, alpha: float) -> 
         return None
     missing = log((len(of_best) + 1) / alpha) - log_e
     people = missing / log_e * [match.people.sum() for match in of_best]
-    return ceil(float(people.max()))
+    return max(0, ceil(people.max())) or None
 
 
 def e_value(log_e: float) -> float:
