@@ -96,10 +96,11 @@ def _cell(value: object) -> str | Text:
     if isinstance(value, Span | tuple):
         from rich.text import Text
 
-        runs = spans(value)
-        return Text.assemble(
-            *(r if isinstance(r, str) else (r.text, _STYLES.get(r.tag, "")) for r in runs)
+        runs = (
+            (r, "") if isinstance(r, str) else (r.text, _STYLES.get(r.tag, ""))
+            for r in spans(value)
         )
+        return Text.assemble(*((printable(text), style) for text, style in runs))
     return f"{value:,}" if isinstance(value, int) else printable(str(value))
 
 
