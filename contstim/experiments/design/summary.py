@@ -74,7 +74,8 @@ def summarise(
     """
     if not 0 < seconds_per_trial < np.inf:
         raise InputError(f"`seconds_per_trial` must be above 0, got {seconds_per_trial}.")
-    trials, groups = design.trials, design.certificate["groups"]
+    trials = design.trials
+    groups = len({trial.group for trial in trials})
     by_group = Counter((trial.condition, trial.group) for trial in trials)
     present = [c for c in Condition if any(condition is c for condition, _ in by_group)]
     counts = {c: tuple(by_group[c, g] for g in range(1, groups + 1)) for c in present}
