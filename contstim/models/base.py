@@ -504,6 +504,11 @@ class LanguageModel(Scorer):
         )
 
 
+def computes_coarsely(models: Sequence[Scorer]) -> bool:
+    """Return True if a model computes in another precision than float32, or if this is unknown."""
+    return any(model.convention.precision != FLOAT32 for model in models)
+
+
 def require_language_model(
     model: Scorer, purpose: str = "A function that loads a language model"
 ) -> LanguageModel:

@@ -203,6 +203,7 @@ class SynthesizeSentence(
 
 def _sds_of(models: Sequence[Scorer], reporter: Reporter) -> dict[str, float]:
     """Return model → standard deviation of the model's scores; empty if all units are nats."""
+    # Generating sentences takes seconds, and `natural_sds` needs none if all units are nats
     if all(model.convention.is_log_probability for model in models):
         return {}
     # Skip sentences with words that a model does not know: all unknown words have the same score

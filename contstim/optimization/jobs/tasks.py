@@ -17,7 +17,7 @@ import numpy as np
 
 from contstim.errors import ContstimError, ModelError, VocabularyError
 from contstim.jobs.worker_context import WorkerContext, WorkerTask
-from contstim.models.base import ROUNDING
+from contstim.models.base import ROUNDING, computes_coarsely
 from contstim.models.costs import Cost, Tally, counting
 from contstim.models.merging import merged
 from contstim.models.transforms import UnknownWords, unknown_words
@@ -26,7 +26,7 @@ from contstim.optimization.jobs.results import FEW_NEW_WORDS
 from contstim.optimization.search.constraints import Candidates, capitals, no_repeats
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
-from contstim.optimization.search.verification import computes_coarsely, reaches_floor
+from contstim.optimization.search.verification import reaches_floor
 from contstim.store.triplets import Result
 from contstim.words.vocabulary import Vocabulary
 

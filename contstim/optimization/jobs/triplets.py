@@ -22,7 +22,7 @@ from contstim.optimization.jobs.results import TripletResults, pair_statistics
 from contstim.optimization.jobs.so_far import renamed, triplets_writer
 from contstim.optimization.jobs.tasks import InspectionTask, shared_words
 from contstim.optimization.search.settings import fixed_positions
-from contstim.optimization.search.verification import refuse_equal_order
+from contstim.optimization.search.verification import ModelOrder, refuse_equal_order
 from contstim.reporter import SILENT
 from contstim.store.triplets import TripletStore
 
@@ -219,6 +219,12 @@ def _inspect(
     tasks = [InspectionTask(model, tuple(sentences)) for model in reversed(models)]
     profiles: dict[str, ModelProfile] = {}
     work_off(workers, tasks, lambda task, profile: profiles.update({task.model: profile}), {})
-    prints = {model: profile.convention.fingerprint for model, profile in profiles.items()}
-    refuse_equal_order(*((m, prints[m], profiles[m].order or prints[m]) for m in models))
-    return {model: profiles[model] for model in models}
+    in_order = {model: profiles[model] for model in models}
+    fingerprints = {model: profile.convention.fingerprint for model, profile in in_order.items()}
+    refuse_equal_order(
+        *(
+            ModelOrder(model, fingerprints[model], profile.order or fingerprints[model])
+            for model, profile in in_order.items()
+        )
+    )
+    return in_order

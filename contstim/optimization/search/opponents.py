@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.base import FLOAT32
+from contstim.models.base import computes_coarsely
 from contstim.models.transforms import Transformed
 from contstim.wording import grouped
 
@@ -80,8 +80,8 @@ def scores_of(scorer: Scorer, sentences: Sequence[Sentence]) -> dict[Sentence, f
     """
     reasons = scorer.unscorable(sentences)
     scorable = [s for s, reason in zip(sentences, reasons, strict=True) if reason is None]
-    is_exact = scorer.convention.precision == FLOAT32
-    scores = scorer.scores(scorable) if is_exact else scorer.float32_scores(scorable)
+    is_coarse = computes_coarsely((scorer,))
+    scores = scorer.float32_scores(scorable) if is_coarse else scorer.scores(scorable)
     return dict(zip(scorable, scores.tolist(), strict=True))
 
 

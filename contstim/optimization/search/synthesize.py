@@ -17,6 +17,7 @@ import numpy as np
 
 from contstim.errors import InputError, VerificationError
 from contstim.items.stimuli import Triplet, content_id
+from contstim.models.base import computes_coarsely
 from contstim.models.costs import Cost
 from contstim.optimization.search.climb import Climb, Step, climb
 from contstim.optimization.search.evaluator import Evaluator
@@ -28,7 +29,6 @@ from contstim.optimization.search.restarts import SINGLE, SearchResult, SearchSu
 from contstim.optimization.search.screening import SearchState
 from contstim.optimization.search.verification import (
     as_sentence,
-    computes_coarsely,
     load,
     natural_log_probs,
     prepare,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from contstim.errors import (
     VerificationError,
     VocabularyError,
 )
-from contstim.models.base import FLOAT32, Scorer, require_language_model
+from contstim.models.base import Scorer, require_language_model
 from contstim.optimization.search.constraints import Candidates, fixed, no_repeats
 from contstim.optimization.search.opponents import Opponent
 from contstim.words.sentence import Sentence
@@ -113,25 +113,39 @@ def prepare(
     return Problem(tuple(models), roles, candidates, units, bool(sds))
 
 
-def order_of(scorer: Scorer) -> tuple[str, str, str]:
-    """Return name, fingerprint and order fingerprint of a model; see `refuse_equal_order`."""
-    return scorer.name, scorer.convention.fingerprint, scorer.order_fingerprint
+class ModelOrder(NamedTuple):
+    """How a model orders sentences, for `refuse_equal_order`.
+
+    Attributes:
+        model: name of the model.
+        fingerprint: fingerprint of the model's convention.
+        order: see `Scorer.order_fingerprint`.
+    """
+
+    model: str
+    fingerprint: str
+    order: str
 
 
-def refuse_equal_order(*orders: tuple[str, str, str]) -> None:
+def order_of(scorer: Scorer) -> ModelOrder:
+    """Return how a model orders sentences."""
+    return ModelOrder(scorer.name, scorer.convention.fingerprint, scorer.order_fingerprint)
+
+
+def refuse_equal_order(*orders: ModelOrder) -> None:
     """Check that every two models can rank sentences of equal length differently.
-
-    `orders` are names, fingerprints and order fingerprints of the models; see `order_of`.
 
     Raises:
         ModelError: if two models cannot, for instance because they are the same model.
     """
-    for (one, *prints), (other, *other_prints) in combinations(orders, 2):
-        if prints[1] == other_prints[1]:
-            ranks = "rank all sentences of equal length in the same order"
+    for one, other in combinations(orders, 2):
+        if one.order == other.order:
+            what = "rank all sentences of equal length in the same order"
+            if one.fingerprint == other.fingerprint:
+                what = "are the same model"
             raise ModelError(
-                f"{one} and {other} {'are the same model' if prints == other_prints else ranks}: "
-                "they can never disagree. Use other models or transforms."
+                f"{one.model} and {other.model} {what}: they can never disagree. Use other models "
+                "or transforms."
             )
 
 
@@ -217,11 +231,6 @@ def reaches_floor(log_prob: float, floor: float, tolerance: float) -> bool:
     `tolerance` is the maximum relative difference of a score between batches.
     """
     return log_prob >= floor - max(_MIN_TOLERANCE, tolerance * abs(floor))
-
-
-def computes_coarsely(models: Sequence[Scorer]) -> bool:
-    """Return True if a model computes in another precision than float32, or if this is unknown."""
-    return any(model.convention.precision != FLOAT32 for model in models)
 
 
 def verify(
