@@ -72,7 +72,7 @@ def summary_table(differences: Sequence[Difference]) -> Table:
     header = ("", "rank correlation", "reordered", "changes", "minimal pairs")
     rows = [
         (
-            f"{d.model_1} × {d.model_2}",
+            (f"{d.model_1} × {d.model_2}",),  # a tuple, so that it is not shortened like a model
             f"{d.spearman:.2f}",
             f"{d.reordered:.0%}",
             str(d.changes),
